@@ -30,8 +30,8 @@ type catalogRecord struct {
 	LastChunk uint64                 `json:"next_chunk"`
 }
 
-// chunksLost is added to the counter of chunks if the counter was lost. So no chunk number is used
-// twice.
+// chunksLost is added to the last known chunk number if the counter in Pebble was lost. So no chunk
+// number is used twice.
 const chunksLost = 1 << 40
 
 // catalog changes the tables in Pebble, in memory and in CATALOG.

@@ -85,7 +85,7 @@ func (c *crashes) taken() []cut {
 	return slices.Clone(c.cuts)
 }
 
-// note calls a function that changes an account, while no power cut is simulated.
+// note calls a function that changes an account, so that no power cut is simulated meanwhile.
 func (c *crashes) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -84,8 +84,8 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns the rows in the span, sorted by position. If the span has more rows than most, it
-// returns only the first ones in the order of the span.
+// rowsOf returns the rows in the span, sorted by position. If the span has more than "most" rows,
+// it returns only the first ones in the order of the span.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtable.Selection {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {

@@ -118,7 +118,7 @@ func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 }
 
 // tableNumberOf returns the number of the table in the key of a chunk. If "key" is not the key of a
-// chunk, it returns other.
+// chunk, it returns "other".
 func tableNumberOf(key []byte, other uint32) uint32 {
 	if len(key) < 5 || key[0] != spaceChunk {
 		return other
