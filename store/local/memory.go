@@ -28,7 +28,7 @@ type seriesBuffer struct {
 	maxFlushed   int64
 	level0       int
 
-	// rows has the readings of the two memtables, indexed by parity.
+	// rows has the readings of the two memtables, indexed by Memtable.Parity.
 	rows [2]memtable.Rows
 	// epoch is the flush epoch of the last change of the chunks: a flush of rows, or a deletion of
 	// expired or erased readings. At first, it is the epoch of the buffer's creation. Results that

@@ -24,7 +24,7 @@ type table struct {
 	record    tableRecord
 	stats     tableStats
 	buffers   map[varve.Series]*seriesBuffer
-	memtables [2]memtableCount // data in the two memtables, indexed by parity
+	memtables [2]memtableCount // data in the two memtables, indexed by Memtable.Parity
 	dropped   bool
 }
 

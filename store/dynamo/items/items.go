@@ -64,7 +64,7 @@ func (s *Items) GetOne(ctx context.Context, k store.Key) (*store.Item, error) {
 	return &found[0], nil
 }
 
-// getBatch reads the items of at most batchGet keys and appends them to found. It retries keys
+// getBatch reads the items of at most batchGet keys and appends them to "found". It retries keys
 // that DynamoDB returns as unprocessed.
 func (s *Items) getBatch(ctx context.Context, keys []store.Key, consistent bool, found []store.Item) ([]store.Item, error) {
 	request := types.KeysAndAttributes{ConsistentRead: aws.Bool(consistent)}

@@ -22,7 +22,7 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered has, for each table, the number of its entries in the map rows. found has the
+	// remembered has, for each table, the number of its entries in the map "rows"; "found" has the
 	// number of stream rows that the last read of each table returned.
 	remembered, found map[grid.Table]int
 }

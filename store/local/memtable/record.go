@@ -77,8 +77,8 @@ func (rec *Record) Payload() []byte {
 	return packed[:1+len(block)]
 }
 
-// unpack returns the content of a payload after its version byte. If single is true, each
-// group is one reading.
+// unpack returns the content of a payload after its version byte. If "single" is true, each group
+// is one reading.
 func unpack(payload []byte) (data []byte, single bool, err error) {
 	if len(payload) == 0 {
 		return nil, false, ErrBody
