@@ -122,7 +122,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	}
 	for r.hasRoom() && !r.limitReached {
 		if len(r.out) > 0 && r.tables.mustRead() {
-			break // the next read would overwrite the memory of out
+			break // the next read would overwrite the memory of r.out
 		}
 		whole, err := r.appendNext(ctx)
 		if err != nil {
