@@ -84,7 +84,7 @@ type archivePast struct {
 	root    string
 	prefix  string
 	clock   time.Time
-	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
+	shared  atomic.Pointer[time.Time] // copy of the field "clock", which the goroutines of the engine read
 	copies  []tableCopy
 	dropped int
 	oldest  int // maximum age of the readings that the method "write" stores, in units of 3 days
