@@ -59,8 +59,8 @@ func (f *Field) add(n varve.Number, at Point) {
 	f.widen(1, n, n, at, at)
 }
 
-// widen adds count numbers within the given bounds. Equal numbers may differ in trailing zeros, so
-// bounds are stored without trailing zeros.
+// widen adds a count of numbers within the given bounds. Equal numbers may differ in trailing
+// zeros, so bounds are stored without trailing zeros.
 func (f *Field) widen(count int64, low, high varve.Number, first, last Point) {
 	if f.Count == 0 || low.Compare(f.Min) < 0 {
 		f.Min = low.Canonical()
