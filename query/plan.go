@@ -176,7 +176,7 @@ type PlannedTable struct {
 	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
 	Why    string     `json:"why"`    // the reason for the action
-	Cost   store.Cost `json:"-"`      // estimated cost of reading the rest of the query in the table; 0 if the table is skipped
+	Cost   store.Cost `json:"-"`      // estimated cost of reading the table; 0 if it is skipped
 }
 
 // Explanation has the tables that a query would read or skip, and the estimated cost.
