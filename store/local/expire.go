@@ -45,8 +45,8 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 	}
 }
 
-// nextSeries returns the first series after "previous" that has chunks in a table. A zero
-// "previous" selects the first of all.
+// nextSeries returns the first series after "previous" that has chunks in a table. If "previous" is
+// zero, it returns the first series with chunks.
 func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)

@@ -245,7 +245,8 @@ func rebuildStep(fs vfs.FS) string {
 	}
 }
 
-// checkRebuilt expects a store without losses.
+// checkRebuilt checks that a store has all readings and items of the devices, and the hold of a
+// table.
 func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 	t.Helper()
 	if got, want := readStore(t, s, devices, n), (state{devices: devices, items: devices}); got != want {
