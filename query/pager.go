@@ -104,7 +104,6 @@ func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, 
 	}
 }
 
-// usePage sets the page of a source to a page that the store returned.
 func (p *pager) usePage(s *source, page *store.Page) {
 	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
 	s.size = p.noteParts(s, page) + p.noteReadings(page.Readings)
