@@ -20,8 +20,7 @@ const (
 	// read unit. While requests fail, a probe is sent every probeFailing.
 	probeIdle    = 10 * time.Second
 	probeFailing = time.Second
-	// probeWithin is the timeout of a probe.
-	probeWithin = 3 * time.Second
+	probeWithin  = 3 * time.Second
 )
 
 // watcher observes whether DynamoDB answers the requests of the store.
