@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestEngine_RecountsDueMarkers checks that an engine recounts the hours of due dirty markers,
-// reports the recount, and returns the same roll-ups at all times. With roll-ups off, it processes
-// existing markers and writes no new ones.
+// TestEngine_RecountsDueMarkers checks that an engine recounts the hours of due dirty markers, and
+// reports the recount. The roll-ups must be the same at all times. With roll-ups off, the engine
+// must process existing markers and write no new ones.
 func TestEngine_RecountsDueMarkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int

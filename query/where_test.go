@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// TestWhere_AgreesWithOracle checks that the pages of a query with a filter have exactly the
-// matching readings of the query without the filter, at any limit and scan limit. No page exceeds
+// TestWhere_AgreesWithOracle reads the pages of a query with a filter, at any limit and scan limit.
+// They must have exactly the matching readings of the query without the filter. No page may exceed
 // the limit.
 func TestWhere_AgreesWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {

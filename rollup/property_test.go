@@ -229,8 +229,8 @@ func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	return found
 }
 
-// within reports whether whole includes all readings of part. Both are sums of powers of two, one
-// for each reading.
+// within reports whether "whole" includes all readings of "part". Both are sums of powers of two,
+// one for each reading.
 func within(part, whole *big.Int) bool {
 	return whole != nil && new(big.Int).AndNot(part, whole).Sign() == 0
 }

@@ -279,7 +279,7 @@ type comparison uint8
 const (
 	upToDate  comparison = iota // the partial has exactly the readings that count now
 	outdated                    // the partial lacks the readings that arrived last, and has all others
-	uncertain                   // like outdated, but the missing readings may be copies of counted ones
+	uncertain                   // like "outdated", but the missing readings may be copies of counted ones
 	different                   // the partial has readings that do not count now
 )
 

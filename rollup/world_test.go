@@ -114,7 +114,6 @@ func (w *world) restart(i int) {
 	w.routers[i] = router.New(o)
 }
 
-// setRollups switches roll-ups on or off and restarts all routers.
 func (w *world) setRollups(on bool) {
 	w.off = !on
 	for i := range w.routers {

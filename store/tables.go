@@ -172,8 +172,9 @@ type Expirer interface {
 	// event time.
 	//
 	// DeleteExpired may skip readings that were written recently, or that cannot be read; a later
-	// call deletes them. It fails with a HoldError if the table is on hold, and with ErrRefused
-	// if the table is retired, because a retired table can be restored until it is dropped.
+	// call deletes them. It fails with a HoldError if the table is on hold. It fails with
+	// ErrRefused if the table is retired, because a retired table can be restored until it is
+	// dropped.
 	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (int64, error)
 }
 

@@ -39,7 +39,7 @@ type change struct {
 	applied bool
 }
 
-// commit makes a batch durable, applies it, and calls the parameter "then" unless it is nil.
+// commit makes a batch durable, applies it, and calls the function "then" unless it is nil.
 //
 // If commit returns a change, the outcome is open. Then the next change of the same data must
 // resolve the returned change first. The caller must not use the batch afterward. commit fails if

@@ -25,7 +25,7 @@ type compactor struct {
 	coldTables chan grid.Table // tables to be compacted completely
 }
 
-// compactBuffers merges the chunks of level 0 of the flushed series that have too many such chunks.
+// compactBuffers merges level 0 of each flushed series that has too many chunks there.
 func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) error {
 	for _, m := range done {
 		s := &c.mem.mu.shards[m.buffer.shard]
@@ -67,8 +67,8 @@ func (c *compactor) beginTable(t grid.Table) (cold coldTable, err error) {
 	return cold, nil
 }
 
-// compactNext merges the chunks of level 0 of the next series of a cold table. After an error, it gives up
-// the table, except for damaged chunks: it skips their series.
+// compactNext merges the chunks of level 0 of the next series of a cold table. It skips a series
+// with damaged chunks. After any other error, it abandons the table.
 func (c *compactor) compactNext(cold *coldTable) error {
 	series := cold.series[0]
 	cold.series = cold.series[1:]
@@ -166,7 +166,7 @@ type compaction struct {
 	removed int64 // size of the keys and contents of the deleted chunks, in bytes
 }
 
-// remove adds the deletion of the chunk at the iterator to the batch. The argument "data" is the content
+// remove adds the deletion of the iterator's current chunk to the batch, where data is the content
 // of the chunk.
 func (m *compaction) remove(data []byte) error {
 	m.removed += int64(len(m.iter.Key()) + len(data))

@@ -56,8 +56,8 @@ func (s *Store) ItemVersion(pk, sk string) (store.ItemVersion, bool) {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. If the argument "restore" has items with keys in a lost range, these are written
-// instead. Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
+// revoked API key. If "restore" has items with keys in a lost range, these are written instead.
+// Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) ([]Loss, error) {
 	return s.repair.AcceptLosses(ctx, restore...)
 }

@@ -56,7 +56,6 @@ func ssts(t *testing.T, dir string) []string {
 	return paths
 }
 
-// flip flips a bit of the byte at an offset of a file.
 func flip(t *testing.T, path string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

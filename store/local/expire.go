@@ -45,8 +45,8 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 	}
 }
 
-// nextSeries returns the first series after the argument "previous" that has chunks in a table. If
-// "previous" is zero, it returns the first series with chunks.
+// nextSeries returns the first series after "previous" that has chunks in a table. If "previous" is
+// zero, it returns the first series with chunks.
 func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)
@@ -95,7 +95,7 @@ func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time
 // remover deletes readings of one series from its chunks.
 type remover struct {
 	compaction
-	covers    func(at, arrived time.Time) bool // reports whether a reading is deleted
+	covers    func(at, arrived time.Time) bool // reports whether a reading is to be deleted
 	last      time.Time                        // no reading with a later event time is deleted
 	permitted func(*store.Info) error          // returns an error if the table must not be changed
 	deleted   int64                            // number of deleted readings

@@ -69,7 +69,6 @@ func (s *Store) Compact(ctx context.Context) error {
 	return s.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
 }
 
-// Dir returns the data folder.
 func (s *Store) Dir() string { return s.db.folder.dir }
 
 // Rewrite writes a key before and a key after all others, and compacts. Because of these keys, the

@@ -125,7 +125,7 @@ func (f *flusher) flush(ctx context.Context) error {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
 	if f.mem.flushErr = err; err != nil {
-		f.mem.wakeWriters() // they fail
+		f.mem.wakeWriters() // the waiting writers fail
 	}
 	return err
 }
@@ -158,7 +158,6 @@ type flushedBuffer struct {
 	bytes  int64 // size of the keys and contents of the new chunks
 }
 
-// flushImmutable converts the immutable memtable, if one exists, into chunks.
 func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	begin := time.Now()
 	mt := f.mem.immutable

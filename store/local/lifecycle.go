@@ -235,7 +235,6 @@ func (l *lifecycle) dropTable(ctx context.Context, t grid.Table) (number uint32,
 	return tb.number, l.db.ledger.remove(space, after(space))
 }
 
-// reclaimLoop releases the disk space of dropped tables.
 func (l *lifecycle) reclaimLoop() {
 	for {
 		select {

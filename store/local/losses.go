@@ -63,7 +63,6 @@ type lostRecord struct {
 	Pending []lost `json:"pending,omitempty"`
 }
 
-// openLedger reads the list from DAMAGE in a folder.
 func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 	l := &ledger{folder: f, conditions: conditions}
 	generation, body, err := f.readPair(lostFile)
@@ -88,7 +87,6 @@ func (l *ledger) rebuiltAt() time.Time {
 	return l.rebuilt
 }
 
-// unrecounted returns the accepted ranges of items whose roll-ups are not recounted yet.
 func (l *ledger) unrecounted() []lost {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -29,7 +29,7 @@ type seriesBuffer struct {
 	maxFlushed   int64
 	level0       int
 
-	// rows has the readings of the two memtables, indexed by parity.
+	// rows has the readings of the two memtables, indexed by Memtable.Parity.
 	rows [2]memtable.Rows
 	// epoch is the flush epoch of the last change of the chunks: a flush of rows, or a deletion of
 	// expired or erased readings. At first, it is the epoch of the buffer's creation. Results that
@@ -161,8 +161,8 @@ func (m *memory) evictSome(t *table, shard int) bool {
 	return m.bufferCount.Load() > m.idleLimit() && evicted > 0
 }
 
-// appendEntries adds readings after all others of a series buffer. The argument "bodies" has their
-// bodies, one after another. The caller has locked the shard.
+// appendEntries adds readings after all others of a series buffer, where "bodies" has their bodies, one
+// after another. The caller has locked the shard.
 func (m *memory) appendEntries(b *seriesBuffer, rows []memtable.Entry, shape uint32, bodies []byte) {
 	m.countEntries(b, len(rows), len(bodies))
 	m.mutable.Shards[b.shard].Append(&b.rows[m.mutable.Parity], rows, shape, bodies)
@@ -174,7 +174,8 @@ func (m *memory) insertEntry(b *seriesBuffer, at memtable.Spot, e memtable.Entry
 	m.mutable.Shards[b.shard].Insert(&b.rows[m.mutable.Parity], at, e, shape, body)
 }
 
-// countEntries counts n readings with their bodies, which are about to be added to a series buffer.
+// countEntries counts n readings that are about to be added to a series buffer. Their bodies have
+// "body" bytes in total.
 func (m *memory) countEntries(b *seriesBuffer, n, body int) {
 	mt := m.mutable
 	bytes := memtable.Size(n, body)

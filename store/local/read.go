@@ -56,7 +56,7 @@ func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
-	number, chunks, err := rd.views(r, m, max(want, want+1)) // without overflow
+	number, chunks, err := rd.views(r, m, max(want, want+1)) // want+1, but without overflow
 	if err != nil || !some {
 		return nil, err
 	}
@@ -235,7 +235,7 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 	}
 }
 
-// cachedNewest returns the latest reading of an earlier call, if it is still the latest one.
+// cachedNewest returns the cached latest reading of a series, if no later one was stored since.
 func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return varve.Reading{}, false

@@ -103,7 +103,7 @@ func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error 
 	}
 	err = rc.flushReplayed(last)
 	if err == nil {
-		// The flush has rewritten both keys, so they are no longer lost.
+		// The flush has rewritten keyFlushed and keyLastChunk, so they are no longer lost.
 		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyLastChunk, after(keyLastChunk)))
 	}
 	if err == nil {

@@ -25,7 +25,7 @@ type table struct {
 	record    tableRecord
 	stats     tableStats
 	buffers   []map[varve.Series]*seriesBuffer // the series buffers of each shard; nil if it has none
-	memtables [2]memtableCount                 // data in the two memtables, indexed by parity
+	memtables [2]memtableCount                 // data in the two memtables, indexed by Memtable.Parity
 	dropped   bool
 }
 

@@ -70,7 +70,7 @@ type pendingWrite struct {
 	rows    []memtable.Entry // rows of all groups
 	bodies  []byte           // bodies of the rows, one after another
 	late    []*lookup        // readings to be looked up in chunks
-	met     []meeting        // readings to be compared with stored ones
+	met     []meeting        // readings to be compared with the stored ones of the same identity
 	record  memtable.Record
 
 	unsorted []group // the groups in the order of the batches
@@ -155,7 +155,8 @@ func (w *pendingWrite) sortGroups() {
 	}
 }
 
-// expectedBody is the assumed size of an encoded body, in bytes. Larger ones take longer.
+// expectedBody is the assumed size of an encoded body, in bytes. A larger body may cost another
+// allocation.
 const expectedBody = 64
 
 func (w *pendingWrite) addGroup(batch int, t *table, readings []varve.Reading, verdicts []varve.Verdict) {

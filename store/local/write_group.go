@@ -7,7 +7,7 @@ import (
 
 // group has consecutive readings of one series in a write.
 type group struct {
-	batch    int // index of its batch
+	batch    int // index of the group's batch
 	table    *table
 	shard    int
 	buffer   *seriesBuffer
@@ -29,7 +29,7 @@ type group struct {
 type lookup struct {
 	group   *group
 	reading *varve.Reading
-	ownID   bool          // whether its id differs from its content id
+	ownID   bool          // whether the reading's id differs from its content id
 	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
 }
 

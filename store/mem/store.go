@@ -25,7 +25,6 @@ type Store struct {
 	*state
 }
 
-// state is the content of a store.
 type state struct {
 	now func() time.Time
 

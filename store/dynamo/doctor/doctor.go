@@ -145,8 +145,8 @@ func isUnknown(err error) bool {
 	return errors.As(err, &api) && slices.Contains([]string{"UnknownOperationException", "UnknownOperation", "InvalidAction", "NotImplemented"}, api.ErrorCode())
 }
 
-// brief returns a short text of an error: the error code and message with which the endpoint
-// answered, or the reason why it did not answer.
+// brief returns a short text of an error. If the endpoint answered, the text is the error code and
+// message of the answer. Otherwise, it is the innermost error.
 func brief(err error) string {
 	if api := smithy.APIError(nil); errors.As(err, &api) {
 		return strings.TrimSpace(api.ErrorCode() + " " + api.ErrorMessage())

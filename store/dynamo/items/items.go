@@ -33,8 +33,8 @@ type Items struct {
 
 var _ store.Items = (*Items)(nil)
 
-// New returns the Items of the client's registry. The argument "parallel" is the largest number of
-// requests that one call sends at the same time.
+// New returns the Items of the client's registry. One call sends at most "parallel" requests at the
+// same time.
 func New(c *client.Client, now func() time.Time, parallel int) *Items {
 	return &Items{client: c, table: c.Registry(), now: now, parallel: parallel}
 }
@@ -64,7 +64,7 @@ func (s *Items) GetOne(ctx context.Context, k store.Key) (*store.Item, error) {
 	return &found[0], nil
 }
 
-// getBatch reads the items of at most batchGet keys and appends them to found. It retries keys
+// getBatch reads the items of at most batchGet keys and appends them to "found". It retries keys
 // that DynamoDB returns as unprocessed.
 func (s *Items) getBatch(ctx context.Context, keys []store.Key, consistent bool, found []store.Item) ([]store.Item, error) {
 	request := types.KeysAndAttributes{ConsistentRead: aws.Bool(consistent)}

@@ -43,8 +43,8 @@ type Layouts struct {
 	recent   recentRows
 }
 
-// New returns the layouts of all tables. The argument "parallel" is the largest number of requests
-// that one call sends at the same time.
+// New returns the layouts of all tables. One call sends at most "parallel" requests at the same
+// time.
 func New(c *client.Client, t *tables.Tables, parallel int) *Layouts {
 	return &Layouts{client: c, tables: t, parallel: parallel}
 }
@@ -205,7 +205,7 @@ func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *
 }
 
 // Read returns the stream rows of a table, ordered by name. It returns the errors of unreadable
-// rows in the result "bad".
+// rows in "bad".
 func (l *Layouts) Read(ctx context.Context, t grid.Table) (rows []row.Stream, bad []error, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(t.Name()), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

@@ -87,7 +87,7 @@ func (r *Row) HasKeys(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
-// With returns a copy of the row that also has the readings of the argument "more".
+// With returns a copy of the row that also has the readings of "more".
 func (r *Row) With(more *Row) *Row {
 	sum := &Row{Keys: maps.Clone(r.Keys), Maps: maps.Clone(r.Maps), Bytes: r.Bytes + more.Bytes, Sized: true, TTL: more.TTL, Whole: r.Whole}
 	maps.Copy(sum.Keys, more.Keys)
@@ -106,9 +106,9 @@ func (r *Row) SortedKeys() []string { return slices.Sorted(maps.Keys(r.Keys)) }
 // SortedMaps returns the names of the attributes that are maps, in order.
 func (r *Row) SortedMaps() []string { return slices.Sorted(maps.Keys(r.Maps)) }
 
-// Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes.
-// The argument "full" is the size in bytes at which a row is closed. The row records its size if
-// the argument "sized" is true, or if its size is at least half of "full".
+// Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes. A
+// row is closed at "full" bytes. The row records its size if "sized" is true, or if its size is at
+// least half of "full".
 func (r *Row) Item(at Address, full int, sized bool) attr.Item {
 	it := at.Key()
 	r.Bytes += attr.Size(it) + len(AttrIDs)

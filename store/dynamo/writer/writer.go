@@ -46,8 +46,7 @@ type Writer struct {
 	expected expectations
 }
 
-// New returns a writer. The argument "parallel" is the largest number of requests that one call
-// sends at the same time.
+// New returns a writer. One call sends at most "parallel" requests at the same time.
 func New(c *client.Client, t *tables.Tables, l *layouts.Layouts, parallel int) *Writer {
 	return &Writer{client: c, tables: t, layouts: l, parallel: parallel, closed: newClosedRows(), expected: newExpectations()}
 }
@@ -176,7 +175,6 @@ func (w *Writer) writeIsolated(ctx context.Context, g *group) error {
 	return nil
 }
 
-// verdictOf returns the verdict of a reading whose write failed.
 func verdictOf(err error) varve.Verdict {
 	switch varve.FailureOf(err) {
 	case varve.Invalid:

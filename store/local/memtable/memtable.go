@@ -98,12 +98,11 @@ func Encode(bodies []byte, r *varve.Reading, base int64) ([]byte, Entry) {
 // BufferBytes is the approximate size of a series buffer without its rows, in bytes.
 const BufferBytes = 300
 
-// Size returns the approximate memory of n entries, in bytes. The argument "bodies" is the total size
-// of their bodies.
+// Size returns the approximate memory of n entries, in bytes. Their bodies have the given total
+// size.
 func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 
-// Append adds entries after all rows of a series. The argument "bodies" holds their bodies, one after
-// another.
+// Append adds entries after all rows of a series. Their bodies are in "bodies", one after another.
 func (m *Shard) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
 	m.countNames(rows, shape)
 	for len(entries) > 0 {
@@ -150,8 +149,8 @@ const (
 	nameBytes  = 24
 )
 
-// Shape returns the index of a reading's field names. New names get a new index. Shape first tries the
-// argument "last", which is the index of the previous reading, because the names are usually equal.
+// Shape returns the index of a reading's field names. New names get a new index. Shape first tries
+// "last", the index for the previous reading, because the names are usually equal.
 func (m *Shard) Shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
 		return last
