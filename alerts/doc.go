@@ -26,6 +26,6 @@
 //
 // If the registry fails, readings to which a rule applies are rejected as unavailable. If even the
 // rules cannot be read, all readings of the tenant are rejected. When they are resent, they are
-// duplicates, and the evaluation is completed. So is an evaluation that a crash has interrupted. A
-// Monitor is safe for concurrent use.
+// duplicates, and the evaluation is completed, also after a crash. A Monitor is safe for concurrent
+// use.
 package alerts

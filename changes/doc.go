@@ -6,7 +6,7 @@
 //
 // A change marker records that readings of a series arrived in a minute, and the event hours of
 // these readings. So a device that sends current readings needs about one marker a minute, however
-// many it sends. docs/data-model.md has the items.
+// many it sends. docs/data-model.md has the items. The main types:
 //
 //   - [Tracker] writes markers, [Reader] opens [Rows], and [Cursor] continues them.
 //   - [Settled] returns the time up to which arrivals are settled: every write with such an arrival
@@ -19,7 +19,7 @@
 //     that time. A cursor is never after the settled time.
 //   - A reading is returned once, at its first arrival, however many copies of it exist. Once the
 //     table of its first copy is dropped, a later copy is a new reading.
-//   - Expired readings are not returned.
+//   - A query covers all devices, or one, and all event times. Expired readings are not returned.
 //
 // A cursor from before the oldest complete time fails with [varve.Gone]. If the registry fails, no
 // reading of an indexed stream is written. If a write fails after its marker, the marker remains

@@ -13,7 +13,7 @@
 // on Ed25519 (RFC 8037). Any library for JWS can verify it with the public key, which is a JSON Web
 // Key.
 //
-// A key is created once and never changed, so all processes that share a registry share it. If the
-// key cannot be read, no receipt is signed, and a later call retries. A Keyring is safe for
-// concurrent use.
+// A key in the registry is created once and never changed, and processes that share a registry
+// share it. If the key cannot be read, no receipt is signed, and a later call retries. A Keyring is
+// safe for concurrent use.
 package receipts

@@ -10,8 +10,8 @@
 //
 //   - [Outbox] is the folder of segments: its methods add, read and confirm records.
 //   - [Record] has readings of one stream as NDJSON, and [Batch] unconfirmed records of a segment.
-//   - [Postponed] has the records that Next has passed over, because the server does not store
-//     them.
+//   - [Postponed] has the records that Next has passed over, because the server does not store them
+//     at present.
 //   - [KeptSegment] has only confirmed records, and waits for a comparison with the server.
 //   - [Disk] is the file system. Tests replace it to simulate power cuts.
 //
@@ -23,14 +23,14 @@
 //     are counted. Kept segments are removed before a record is dropped or refused.
 //   - The age of a kept segment does not depend on the time of day. It is the running time since
 //     the segment had ended and all its records were confirmed.
-//   - Postponed records stay in their segment until they are confirmed or moved: if most readings
-//     of the segment are confirmed, copies of them are appended. A move displaces no unconfirmed
-//     record, because a part of Options.MaxBytes is reserved. Moved records are not compared.
+//   - Postponed records stay in their segment until they are confirmed. If most of its readings are
+//     confirmed, copies of them are appended, and it is kept or removed. A move displaces no
+//     unconfirmed record: a part of Options.MaxBytes is reserved. Moved records are not compared.
 //
-// After a power cut, the last frames may be incomplete. They were not acknowledged. Any other
-// invalid frame is damage: it is reported and counted, and the frames after it are returned. If the
-// cursor is lost or out of date, confirmed records are returned once more, and postponed ones at
-// most twice. No record is skipped. [ErrFull] may be retried, [ErrClosed] after a restart. An
-// Outbox is safe for concurrent use, but only one goroutine may read and confirm. See frame.go and
-// cursor.go for the formats.
+// After a power cut, the last frames may be incomplete, and were not acknowledged. Any other
+// invalid frame is damage: it is reported and counted, and the frames after it are returned. A
+// postponed record is returned at most twice. If the cursor is lost or out of date, confirmed
+// records are returned once more. No record is skipped. [ErrFull] may be retried, [ErrClosed] after
+// a restart. An Outbox is safe for concurrent use, but only one goroutine may call Next and
+// Confirm. See frame.go and cursor.go for the formats.
 package outbox

@@ -13,6 +13,7 @@
 // fit this type. Only [Floats] rounds numbers.
 //
 // If a value does not fit the collected type, the Writer fails with [ErrChanged]: the readings
-// changed between the two passes. The client may resend the request. An incomplete stream lacks its
-// last [EndBytes], so a reader notices it. Only one goroutine may use a TypeSet or a Writer.
+// changed between the two passes. The client may resend the request. A sender withholds the last
+// [EndBytes] until [Writer.Close], so that every reader notices an incomplete stream. Only one
+// goroutine may use a TypeSet or a Writer.
 package arrowstream

@@ -13,6 +13,6 @@
 // the request with Options.Grant.
 //
 // A body that cannot be read gives an error with [ErrTooLarge], [ErrUnsupported] or [ErrStalled].
-// Readings before such an error may be stored, and the answer counts their verdicts. A client may
-// resend the whole body. The handlers are safe for concurrent use.
+// Readings before such an error may be stored. A client may resend the whole body. The handlers are
+// safe for concurrent use.
 package writes

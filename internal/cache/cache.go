@@ -12,7 +12,7 @@
 //   - The number of entries and the sum of their sizes do not exceed the limits.
 //   - [Cache.PutSince] never stores a value that was read before a call of Drop, DropIf or Clear.
 //
-// No method fails or waits for anything but a lock. A Cache is safe for concurrent use.
+// No method fails, and each waits only for a lock. A Cache is safe for concurrent use.
 package cache
 
 import (

@@ -26,9 +26,8 @@
 //   - The overflow path of a reading depends only on its time and key. A reading is stored in the
 //     first row on its path that was open. So a write finds a duplicate without reading other rows,
 //     and a query from ts to ts + 1 finds all overflow rows.
-//   - Rows under the hash key #streams record the layout of each stream in the table. They are
-//     written before the first reading of the stream, so readings can be found without the
-//     registry.
+//   - Rows under the hash key #streams record the layout of each stream in the table, before its
+//     first reading is written. So readings can be found without the registry.
 //
 // Every method can be retried after a failure, even by another process. A Store is safe for
 // concurrent use. No other store imports the AWS SDK. Tests in tests/access check the cost of each

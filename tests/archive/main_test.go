@@ -2,7 +2,7 @@
 //
 // The bucket must follow the contract of object stores, and DuckDB must find the same readings in
 // the files. The script tools.sh fetches the tools. A short run without them is skipped. The tests
-// also compare queries of archives, and accept archives that the records do not describe.
+// also read archives by ranges, and accept archives that no record describes.
 package archive_test
 
 import (
