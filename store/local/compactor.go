@@ -15,6 +15,10 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
+// Level 1 contains disjoint chunks of a series, so a read seeks to its window. Chunks of level 0
+// are small, or begin before the end of level 1, and may overlap. When a series has several of
+// them, a compaction merges them into level 1.
+
 // compactor merges chunks of level 0 into level 1, in the goroutine of the flusher. It also deletes
 // expired and erased readings from chunks, in the goroutine of the caller.
 type compactor struct {

@@ -16,6 +16,17 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
+// Write looks up the series buffer of each reading. It searches the buffer for the same identity,
+// and the chunks unless the event time is after the max flushed time of the series. Then it adds
+// the reading to the journal and to the buffer, and waits until the journal is durable.
+//
+// When the memtable reaches Options.MemtableBytes, it becomes immutable, and the journal begins a
+// new segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
+// and f, the last segment that they cover. When that batch is in Pebble's files, the segments up to
+// f are removed. Open replays only the segments after f. So after a crash, a reading comes from
+// either the journal or a chunk, not from both. If the chain still lists segment f, and all
+// segments are readable, Open replays all of them, and skips the readings that chunks have.
+
 // Bounds of the delay before a failed flush is retried. The delay doubles with each failure.
 const (
 	firstRetry = time.Second

@@ -1,8 +1,8 @@
 // Package doors tests Varve with the clients, brokers and programs that users have.
 //
-// Each client of line protocol writes ten points through a proxy that fails as networks do. The test
-// compares the stored readings with the client's own report. The script tools.sh fetches the programs
-// that the tests need.
+// Each client of line protocol writes ten points through a proxy that fails as networks do. The
+// test compares the stored readings with the client's own report. The script tools.sh fetches the
+// programs that the tests need.
 package doors
 
 import (

@@ -1,11 +1,16 @@
 // Package admin creates, changes and describes DynamoDB tables.
 //
 // It selects tables only by their names. Package tables reads the record of a table in the
-// registry, and decides whether the table may be changed.
+// registry, and decides whether the table may be changed. [Admin] is the main type.
 //
-// Admin is the main type. Create, Change and Update wait until the change is complete. A method for an
-// existing table fails with store.ErrNoTable if the table is missing. Only Await and Change wait for the
-// table instead. A method that fails may still have made its change. It is safe to call it again.
+// These rules always hold:
+//
+//   - [Admin.Create], [Admin.Change] and [Admin.Update] wait until the change is complete.
+//   - A method for an existing table fails with store.ErrNoTable if the table is missing. Only
+//     [Admin.Await] and Change wait for the table instead.
+//
+// A method that fails may still have made its change. It is safe to call it again, also in another
+// process and after a crash.
 package admin
 
 import (

@@ -2,11 +2,16 @@
 //
 //	store.Item   codec   DynamoDB item   Items   table "…_registry"
 //
-// Items implements store.Items. It also stores the records of package tables. OpenTable creates
-// the table of the registry.
+// [Items] implements [store.Items]. It also stores the records of package tables. [OpenTable]
+// creates the table of the registry, and [CheckTable] only checks it.
 //
-// Invariants: an expired item is never returned, and counts as absent in conditions. A write that
-// succeeds is durable. A write that fails may still have been made.
+// These rules always hold:
+//
+//   - An expired item is never returned, and counts as absent in conditions.
+//   - A write that succeeds is durable.
+//
+// A write that fails may still have been made, and may be retried. If the creation of the table is
+// interrupted, the next OpenTable completes it. Items are safe for concurrent use.
 package items
 
 import (

@@ -8,9 +8,17 @@
 // the stream row finds all readings that were written with the layout. To widen a stream row is to
 // make it cover more layouts.
 //
-// Invariants: a stream row covers the layout of a reading before the reading is written, and
-// stream rows only become wider. So a layout that a remembered row covers is also covered by the
-// stored row.
+// [Layouts] reads and widens stream rows, and [Use] is a planned write. [Merged] has the layouts of
+// streams over several tables.
+//
+// These rules always hold:
+//
+//   - A stream row covers the layout of a reading before the reading is written.
+//   - Stream rows only become wider. So a layout that a remembered row covers is also covered by
+//     the stored row.
+//
+// If a stream row cannot be written, the readings of its use are not written. [Layouts.Prepare] may
+// be retried, also after a crash.
 package layouts
 
 import (

@@ -6,11 +6,19 @@
 //	Row       ids, arrivals, values and scales by key    the contents of a row
 //	Stream    row window and shards of a stream          a row of "#streams"
 //
-// The package sends no requests. docs/data-model.md describes the form of rows.
+// The package sends no requests. docs/data-model.md describes the form of rows. The main types and
+// functions:
 //
-// Invariants: the address of a reading depends only on its identity and layout, except for the
-// overflow path, which leads to the first row that was open. Parse and Readings return an error for
-// a row that this package cannot have written. They never omit a reading.
+//   - [Ref] and [Address] identify rows, and [Address.Below] leads to an overflow row.
+//   - [Entry] is a submitted reading with its key, and [Row] the contents of a row.
+//   - [Row.UpdateSeen] and [Row.UpdateBlind] add readings to a row, under a condition.
+//   - [Stream] is the layout of a stream in a table.
+//
+// The address of a reading depends only on its identity and layout. The exception is the overflow
+// path, which leads to the first row that was open.
+//
+// [Parse] and [Row.Readings] return an error for a row that this package cannot have written. They
+// never omit a reading. The functions have no state.
 package row
 
 import (
