@@ -83,7 +83,6 @@ func (p *piecewise) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// message returns the text of an error, or "".
 func message(err error) string {
 	if err == nil {
 		return ""
