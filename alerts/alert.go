@@ -67,7 +67,7 @@ type Alert struct {
 
 	generation string    // generation of the rule; "" if the alert was stored before rules had generations
 	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
-	extent     extent    // extent of the alert's episode when the alert was replaced or withdrawn; zero if moved is zero
+	extent     extent    // extent of the episode at the time "moved"; zero if moved is zero
 }
 
 // extent is the range from the first reading of an episode to the reading that opened its alert.

@@ -203,7 +203,7 @@ func (e *expectedDays) next() (parquetfile.DayDigest, bool, error) {
 	}
 }
 
-// expect compares the next series and day.
+// expect compares a counted series and day with the next ones of the archive.
 func (e *expectedDays) expect(d parquetfile.DayDigest) error {
 	want, ok, err := e.next()
 	switch {
