@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// keepParts is the number of comparisons in the time of Options.Keep.
+// keepParts is the number of comparisons within Options.Keep: see Interval.
 const keepParts = 8
 
 // Kept has the kept segments of an outbox.
