@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// failing is a store that fails to write items with a prefix while fails is set.
+// failing is a store that fails to write items with a prefix while the field "fails" is true.
 type failing struct {
 	store.Store
 	prefix string // prefix of the sort keys
