@@ -25,8 +25,8 @@ func standInWith(t *testing.T, o dynamosim.Options) string {
 }
 
 // actionHook is a transport that calls functions before and after the first request of one action. A
-// function that is nil is not called. If code is not empty, the first request is not sent, but refused
-// with that error code, and after is not called.
+// nil function is not called. If the field "code" is not empty, the first request is refused with that
+// error code instead of being sent.
 type actionHook struct {
 	action, code  string
 	before, after func()

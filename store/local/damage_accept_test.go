@@ -30,7 +30,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	if !hasKey(t, data, key) {
 		return false
 	}
-	for at := len(data) - 1; at > 0; at -= 50 { // backwards, because the items are after the chunks
+	for at := len(data) - 1; at > 0; at -= 50 { // backward, because the items are after the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
 		if !hasKey(t, damaged, key) && hasKey(t, damaged, nil) {

@@ -98,7 +98,7 @@ func (d *database) visit(ctx context.Context, from, to []byte, do func(key, valu
 }
 
 // visitSome calls the argument "visit" for some keys for which from <= key < to. Each call returns the
-// least key for the next call. The caller has entered life.
+// smallest key for the next call. The caller has entered life.
 func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
 	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {

@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sameTime returns readings of one event time, and "later" further ones, in the order of their positions.
-// All but the first ten arrived after the variable "arrived", so erasureOf covers only those ten.
+// sameTime returns n readings of one event time and some later readings, in the order of their
+// positions. The argument "later" is the number of later readings. All readings but the first ten
+// arrived after the variable "arrived", so erasureOf covers only those ten.
 func sameTime(t *testing.T, e *expiring, n, later int) []varve.Reading {
 	t.Helper()
 	at := e.table.Window().From.Add(time.Hour)

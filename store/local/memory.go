@@ -79,7 +79,8 @@ func (m *memory) makeBuffer(t *table, series varve.Series) *seriesBuffer {
 	b, ok := t.buffers[series]
 	if !ok {
 		series = cloneSeries(series)
-		// In a table without chunks, this series has none. So its max flushed time is known: NoTime.
+		// In a table without chunks, this series has none. So its last event time in chunks is known:
+		// NoTime.
 		b = &seriesBuffer{
 			Source: memtable.Source{Table: t.number, Series: series}, table: t,
 			maxFlushed: memtable.NoTime, flushedKnown: !m.db.ledger.hasChunks(t), epoch: m.epoch,

@@ -245,7 +245,7 @@ func rebuildStep(fs vfs.FS) string {
 	}
 }
 
-// checkRebuilt expects a store without losses.
+// checkRebuilt expects a store with all data and without losses.
 func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 	t.Helper()
 	if got, want := readStore(t, s, devices, n), (state{devices: devices, items: devices}); got != want {

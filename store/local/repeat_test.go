@@ -30,8 +30,8 @@ func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-// sent returns 20 readings of one time. Their ids begin with the argument "ids". If this is empty, they
-// have content ids.
+// sent returns 20 readings of one time. Their ids begin with the argument "ids". If "ids" is empty,
+// they have content ids.
 func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	tb.Helper()
 	for i := range 20 {

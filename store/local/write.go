@@ -126,7 +126,7 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 	}
 }
 
-// expectedBody is the assumed size of an encoded body, in bytes. Larger ones take longer.
+// expectedBody is the assumed size of an encoded body, in bytes. A larger body takes longer to encode.
 const expectedBody = 64
 
 func (w *pendingWrite) addGroup(batch int, t *table, readings []varve.Reading, verdicts []varve.Verdict) {

@@ -107,8 +107,8 @@ func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *t
 }
 
 // Change describes an active table, and makes the update that the function "plan" returns for it. If
-// another change is in progress, it waits for that change and plans again. So an update is made only once,
-// even if its answer is lost, if plan returns nil for a table that needs no update.
+// another change is in progress, it waits for that change and plans again. If "plan" returns nil for a
+// table that needs no update, an update is made only once, even if its answer is lost.
 func (a *Admin) Change(ctx context.Context, name string, plan func(*types.TableDescription) (*dynamodb.UpdateTableInput, error)) error {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
@@ -141,8 +141,8 @@ func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error
 	}
 }
 
-// TryUpdate changes a table and waits until the change is complete. It returns false if another change is
-// in progress. That may be its own, if the answer to it was lost.
+// TryUpdate changes a table and waits until the change is complete. It returns false if another change
+// is in progress. That change may be the requested one, if an earlier answer of DynamoDB was lost.
 func (a *Admin) TryUpdate(ctx context.Context, in *dynamodb.UpdateTableInput) (updated bool, err error) {
 	name := aws.ToString(in.TableName)
 	_, err = a.client.UpdateTable(ctx, in)

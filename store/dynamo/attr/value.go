@@ -16,7 +16,8 @@ import (
 )
 
 // EncodeValue returns the attribute of a value. DynamoDB drops trailing zeros after a decimal point. If
-// the value has such zeros, decimals is the number of its decimals with them, otherwise -1.
+// the value has such zeros, decimals is the number of its decimals, including these zeros. Otherwise it
+// is -1.
 func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err error) {
 	switch v.Kind() {
 	case varve.KindNumber:

@@ -23,8 +23,8 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered has the number of each table's stream rows in the field rows. found has the number
-	// of stream rows that the last read of each table returned.
+	// remembered has the number of each table's stream rows in the map "rows". found has the number of
+	// stream rows that the last read of each table returned.
 	remembered, found map[grid.Table]int
 }
 

@@ -72,8 +72,8 @@ func (rd *Reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 	return page, nil
 }
 
-// Latest implements store.Reader. By event time, it reads backwards until it finds a reading that
-// is not expired. By arrival, it reads all rows of the series in the table.
+// Latest implements store.Reader. By event time, it reads backward until it finds a reading that is not
+// expired. By arrival, it reads all rows of the series in the table.
 func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	r := store.Range{
 		Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending,
