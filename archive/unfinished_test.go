@@ -18,7 +18,7 @@ import (
 )
 
 // TestArchive_DiscardsUnfinishedOneOfDroppedTable kills a process before each of its steps while it archives a table,
-// which is dropped afterwards. An archive without a manifest is discarded with its files, and then erasures of
+// which is dropped afterward. An archive without a manifest is discarded with its files, and then erasures of
 // the table succeed. An archive with a manifest stays, and can be accepted.
 func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 	randomtest.LimitChecks(t, 1)

@@ -123,7 +123,7 @@ func (b Kept) RemoveSegments(list []KeptSegment) error {
 }
 
 // removeSegment removes a kept segment from the list. It returns false if another call has removed the
-// segment. The caller holds b.mu, and removes the file afterwards.
+// segment. The caller holds b.mu, and removes the file afterward.
 func (b Kept) removeSegment(s *segment) bool {
 	if !slices.Contains(b.segments, s) {
 		return false

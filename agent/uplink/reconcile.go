@@ -237,7 +237,7 @@ func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.Kept
 					return err
 				}
 			}
-			if err := r.giveWay(ctx); err != nil { // afterwards, the batch is invalid
+			if err := r.giveWay(ctx); err != nil { // afterward, the batch is invalid
 				return err
 			}
 		}

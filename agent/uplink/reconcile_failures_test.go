@@ -30,7 +30,7 @@ func (l *loser) answer(intercept func(r *http.Request) *http.Response) { l.inter
 func isComparison(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/digests") }
 
 // TestReconcile_ForgetsNothingAfterFailure answers comparisons as broken servers, proxies and captive portals
-// do, for two days. Meanwhile, new readings are sent and no reading is forgotten. Afterwards, the lost
+// do, for two days. Meanwhile, new readings are sent and no reading is forgotten. Afterward, the lost
 // readings are resent.
 func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 	for name, answer := range map[string]func() *http.Response{
