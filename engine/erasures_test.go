@@ -17,7 +17,7 @@ import (
 var erasureSeeds = flag.Uint64("erasures", 3, "number of random worlds in which data is erased")
 
 // TestErasure_DeletesTargetAlone erases random targets while the store fails and the process is
-// restarted. Afterwards, the target has no data, all other data is as it was, and roll-ups equal a
+// restarted. Afterward, the target has no data, all other data is as it was, and roll-ups equal a
 // recount.
 func TestErasure_DeletesTargetAlone(t *testing.T) {
 	for seed := range *erasureSeeds {

@@ -278,7 +278,7 @@ func (r *Rows) Cost() store.Cost { return r.tables.cost }
 // Profile returns the fields and kinds of values that were compared with Where.
 func (r *Rows) Profile() *filter.Profile { return &r.where.profile }
 
-// Release releases the memory of the last page of Next, which must not be used afterwards.
+// Release releases the memory of the last page of Next, which must not be used afterward.
 // Callers use it before they wait for a slow client.
 func (r *Rows) Release() {
 	r.out = r.out[:0]
@@ -296,7 +296,7 @@ func (r *Rows) releasePage() {
 	r.release, r.parts = r.release[:0], nil
 }
 
-// Close releases the memory of the readings. The last page of Next must not be used afterwards.
+// Close releases the memory of the readings. The last page of Next must not be used afterward.
 func (r *Rows) Close() {
 	r.releasePage()
 	r.tables.close()

@@ -188,7 +188,7 @@ func (r *Router) Admit() (*Request, error) {
 	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived), tables: placers.Get()}, nil
 }
 
-// Done ends the request. The caller must not use it afterwards.
+// Done ends the request. The caller must not use it afterward.
 func (q *Request) Done() {
 	q.tables.release()
 	q.tables = nil
