@@ -61,7 +61,7 @@ func TestCluster_WaitsForLateWrite(t *testing.T) {
 }
 
 // TestCluster_WaitsForDeadMember cuts a process off in the middle of a write. Its arrivals must stay
-// unsettled while the write may be running, and be settled afterwards.
+// unsettled while the write may be running, and be settled afterward.
 func TestCluster_WaitsForDeadMember(t *testing.T) {
 	n := newNodes(t, nil)
 	defer n.close()

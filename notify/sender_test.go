@@ -279,7 +279,7 @@ func TestSender_RetriesDigestUnchanged(t *testing.T) {
 }
 
 // TestSender_RestsIfResultsCannotBeStored checks that a message is not sent at every read of the
-// outbox while the registry fails, and that it is delivered afterwards.
+// outbox while the registry fails, and that it is delivered afterward.
 func TestSender_RestsIfResultsCannotBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &failing{Store: newStore(), prefix: "DELIVERY#"}

@@ -112,7 +112,7 @@ type tick struct {
 	text   string
 }
 
-// labelGap is the least number of columns per label, beyond its text.
+// labelGap is the minimum number of columns per label, beyond its text.
 const labelGap = 3
 
 // ticks returns the labels that have room in a number of columns.
