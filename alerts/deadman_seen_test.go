@@ -226,7 +226,7 @@ func TestDeadman_IgnoresDevicesOfOtherStreams(t *testing.T) {
 	}
 }
 
-// TestInterruptedSweep_IsCompletedByNext fails the writes of a sweep after a silent device has
+// TestInterruptedSweep_IsCompletedByNext makes the writes of a sweep fail after a silent device has
 // reported. The next sweep resolves the alert.
 func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	for _, prefix := range []string{"RUN#", "ALERT#"} {

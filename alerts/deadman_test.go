@@ -20,8 +20,8 @@ import (
 // log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
 // changed at these minutes. See world.minutes and world.checks.
 
-// TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open a minute too early, and
-// that the next reading resolves it.
+// TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open too early, and that the next
+// reading resolves it.
 func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 	for _, c := range []struct {
 		reason         string

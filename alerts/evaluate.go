@@ -126,8 +126,8 @@ func (v *evaluator) readBack(readings samples) error {
 	return v.findOpening(readings, next)
 }
 
-// findOpening reads the samples of the current episode from a position on, until one of them opens
-// it. It ignores samples that were stored after readBack, and whose condition fails. The evaluation
+// findOpening reads the samples of the current episode from a position on, until one of them opens it.
+// It ignores samples for which the condition fails. They were stored after readBack, and the evaluation
 // of their write follows.
 func (v *evaluator) findOpening(readings samples, from varve.Position) error {
 	return readings.from(from, func(one *sample) bool {
