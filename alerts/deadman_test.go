@@ -69,8 +69,8 @@ func (w *world) minutes() string {
 	return strings.Join(all, " ")
 }
 
-// TestDeadman_AppliesToActiveDevices checks that a rule that names neither a stream nor a device
-// applies to the active devices of its tenant, even if they never reported.
+// TestDeadman_AppliesToActiveDevices checks a rule that names neither a stream nor a device. It must
+// apply to the active devices of its tenant, even if they never reported.
 func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})

@@ -15,8 +15,8 @@ const keepParts = 8
 // Kept has the kept segments of an outbox.
 type Kept struct{ *Outbox }
 
-// KeptSegment is a segment whose records are all confirmed. It stays for a comparison with the server, and
-// after that for the next comparison, so that the readings of an hour can be compared together.
+// KeptSegment is a segment whose records are all confirmed. It stays for a comparison with the server,
+// and then for the next one. So the readings of an hour can be compared together.
 //
 // A kept segment is removed as soon as its space is needed.
 type KeptSegment struct {

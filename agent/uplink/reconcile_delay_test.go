@@ -58,9 +58,9 @@ func TestReconcile_SendsBetweenFailedComparisons(t *testing.T) {
 	}
 }
 
-// TestReconcile_ComparesOtherSeries makes each comparison of one series fail, as a server with a
-// damaged file does, or a proxy that refuses the name of the device. The lost readings of the other
-// series are resent.
+// TestReconcile_ComparesOtherSeries makes each comparison of one series fail. The cause can be a
+// damaged file of the server, or a proxy that refuses the name of the device. The lost readings of the
+// other series are resent.
 func TestReconcile_ComparesOtherSeries(t *testing.T) {
 	for _, status := range []int{400, 404, 500} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

@@ -215,8 +215,9 @@ func (f *fieldType) column(numbers Numbers) arrow.Field {
 	return c
 }
 
-// schema returns the schema of a stream: device if it is included, time, id, arrived, _version if a
-// reading has one, and the fields in the order of the set. NewWriter sorts the fields by name first.
+// schema returns the schema of a stream. The columns are device if it is included, time, id, arrived,
+// and _version if a reading has one. The fields follow in the order of the set. NewWriter sorts the
+// fields by name first.
 func (s *TypeSet) schema(numbers Numbers) *arrow.Schema {
 	columns := []arrow.Field{
 		{Name: "time", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}},
