@@ -8,9 +8,9 @@ import (
 	"github.com/varvedb/varve/erasures"
 )
 
-// TestErasure_IsPlannedAfterLastArrival stores a reading, and then sets the clock back by a minute.
-// The reading would be left out of a plan at that time, so the plan must fail until the clock has
-// reached the arrival of the reading.
+// TestErasure_IsPlannedAfterLastArrival stores a reading, and then sets the clock back by a minute. A
+// plan at that time would omit the reading. So the plan must fail until the clock has reached the
+// arrival of the reading.
 func TestErasure_IsPlannedAfterLastArrival(t *testing.T) {
 	w := openArchiveWorld(t)
 	tableOfOne(t, w.Engine, w.clock)

@@ -11,9 +11,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// TestWhere_AgreesWithOracle checks that the pages of a query with a filter have exactly the
-// matching readings of the query without the filter, at any limit and scan limit. No page exceeds
-// the limit.
+// TestWhere_AgreesWithOracle compares the pages of a query with a filter with the matching readings of
+// the query without the filter. Limits and scan limits are random. No page may exceed the limit.
 func TestWhere_AgreesWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -57,8 +56,8 @@ func TestWhere_AgreesWithOracle(t *testing.T) {
 	})
 }
 
-// TestWhere_ReportsUnseenFields checks that a field that no compared reading has is reported, also
-// if no reading matches.
+// TestWhere_ReportsUnseenFields filters by a field that no reading has. The profile must name the
+// field, unless the query compared no reading.
 func TestWhere_ReportsUnseenFields(t *testing.T) {
 	w := newWorld(t, 100*day, 100*day, 1)
 	w.put(t, "default", reading("a", start.Add(-day), start, "", 1))

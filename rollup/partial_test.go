@@ -20,7 +20,7 @@ import (
 var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "site/7#x"}
 
 // TestPartial_RoundTripsItems checks that a sum is independent of the order and grouping of its
-// readings, and that parsing the items of a partial returns the partial.
+// readings. The items of a partial must be parsed to the same partial.
 func TestPartial_RoundTripsItems(t *testing.T) {
 	names := []string{"a", "b", "long name, with = and ü", "z"}
 	rapid.Check(t, func(t *rapid.T) {
