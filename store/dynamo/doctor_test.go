@@ -263,8 +263,8 @@ func TestExamine_ReportsSilentEndpointOnce(t *testing.T) {
 	}
 }
 
-// TestExamine_AcceptsNewAccount examines an AWS account before the first start of Varve: nothing
-// is wrong, the registry is not created yet, and the examination does not create it.
+// TestExamine_AcceptsNewAccount examines an AWS account before the first start of Varve. Nothing may be
+// wrong, and the examination must not create the registry.
 func TestExamine_AcceptsNewAccount(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {

@@ -51,9 +51,9 @@ type catalog struct {
 	lastChunk atomic.Uint64 // number of the last chunk that was written
 }
 
-// load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
-// older generation. If a lost part is restored from an older CATALOG, load calls the function
-// "replay", which applies the changes in the journal to the restored catalog.
+// load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an older
+// generation. If a lost part is restored from an older CATALOG, load calls the function "replay". It
+// applies the changes in the journal to the restored catalog.
 func (c *catalog) load(replay func() error) error {
 	found, err := c.read()
 	if err != nil {

@@ -102,7 +102,7 @@ func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	}
 }
 
-// TestRead_NamesCutFileAsDamaged checks that a file that is cut off while the store is open counts as
+// TestRead_NamesCutFileAsDamaged cuts a file off while the store is open. The file must count as
 // damaged: reads fail with damage, and the file is set aside.
 func TestRead_NamesCutFileAsDamaged(t *testing.T) {
 	dir := filled(t, 2, 30000)

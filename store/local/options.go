@@ -103,8 +103,8 @@ type Events struct {
 	Fatal func(msg string)
 }
 
-// MaxMemtableBytes is the maximum of Options.MemtableBytes. A memtable may become 2.25 times as large, and
-// a replay of the journal puts two of them into one, whose bodies have offsets of 32 bits.
+// MaxMemtableBytes is the maximum of Options.MemtableBytes. A memtable may become 2.25 times as large,
+// and a replay of the journal puts two of them into one. The offsets of its bodies have 32 bits.
 const MaxMemtableBytes = 512 << 20
 
 func (o Options) validate() error {

@@ -145,7 +145,7 @@ func isUnknown(err error) bool {
 	return errors.As(err, &api) && slices.Contains([]string{"UnknownOperationException", "UnknownOperation", "InvalidAction", "NotImplemented"}, api.ErrorCode())
 }
 
-// brief returns a short text of an error: the error code and message with which the endpoint
+// brief returns a short text of an error. It is the error code and message with which the endpoint
 // answered, or the reason why it did not answer.
 func brief(err error) string {
 	if api := smithy.APIError(nil); errors.As(err, &api) {

@@ -236,9 +236,9 @@ type use struct {
 	isThrottled bool    // whether requests were refused because the capacity was used up
 }
 
-// The use of a table should be the share targetUse of its capacity. If the use is at least the
-// share fullUse, or requests are throttled, the true demand is unknown, and the capacity is at
-// least doubled, up to its limit. A decrease must be at least a fifth of the capacity.
+// The use of a table should be the share targetUse of its capacity. If the use is at least the share
+// fullUse, or requests are throttled, the true demand is unknown. Then the capacity is at least
+// doubled, up to its limit. A decrease must be at least a fifth of the capacity.
 const (
 	targetUse = 0.7
 	fullUse   = 0.9

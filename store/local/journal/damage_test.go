@@ -229,8 +229,8 @@ func TestChain_SurvivesItsNewestFile(t *testing.T) {
 	}
 }
 
-// TestChain_ComparesWithPebble checks that Lost reports a problem if segments between Pebble and
-// the journal are missing, or if no segment of the journal follows those in Pebble.
+// TestChain_ComparesWithPebble checks that Lost reports a problem if segments between Pebble and the
+// journal are missing. It must also report one if no segment of the journal follows those in Pebble.
 func TestChain_ComparesWithPebble(t *testing.T) {
 	c := Chain{First: 5, Last: 7}
 	for flushed, bad := range map[uint64]bool{0: true, 3: true, 4: false, 6: false, 7: true, 8: true} {
