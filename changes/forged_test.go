@@ -13,7 +13,7 @@ import (
 )
 
 // TestChanges_RefuseForgedCursors reads with cursors that no answer contained. A range of all markers
-// of a stream must not be read into memory as a whole, and no cursor may return readings that are not
+// of a stream must not be read into memory as a whole. No cursor may return readings that are not
 // settled.
 func TestChanges_RefuseForgedCursors(t *testing.T) {
 	w := newWorld(t, nil)

@@ -49,8 +49,8 @@ func TestSender_DeliversOpeningAndResolution(t *testing.T) {
 	})
 }
 
-// TestSender_DeliversInOrderOfEvents checks that an alert that opens and is resolved before it is
-// delivered has both messages, and that the messages about a device follow the event times.
+// TestSender_DeliversInOrderOfEvents checks an alert that opens and is resolved before it is delivered.
+// Both messages must be sent, and the messages about a device must follow the event times.
 func TestSender_DeliversInOrderOfEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &receiver{fault: func(*notify.Message) error { return errors.New("down") }}
