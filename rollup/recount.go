@@ -98,7 +98,7 @@ func (c *recount) Copy(x store.Copy) error {
 	return nil
 }
 
-// Columns implements store.CopyScanner. It adds the readings of a slot together.
+// Columns implements store.CopyScanner. It adds consecutive readings of the same slot in one step.
 func (c *recount) Columns(p *block.Part) error {
 	c.endGroup()
 	c.forms.Reset(p.Block)
