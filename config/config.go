@@ -68,10 +68,10 @@ type Config struct {
 // Server configures the HTTP server.
 type Server struct {
 	Listen  string        // address and port
-	Hosts   string        // names by which a proxy in front calls the server, separated by commas
+	Hosts   string        // host names that a proxy in front of the server uses for it, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of the certificate's private key
-	Proxied bool          // if true, a proxy in front terminates TLS
+	Proxied bool          // if true, a proxy in front of the server terminates TLS
 	Drain   time.Duration // maximum time for which a shutdown waits for running requests
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string

@@ -97,7 +97,7 @@ func TestEngine_RetriesFailedCount(t *testing.T) {
 }
 
 // TestEngine_KeepsTablesForRecount checks that roll-ups delay the drop of retired tables. Without
-// roll-ups, only the grace delays it.
+// roll-ups, only the policy's Grace delays it.
 func TestEngine_KeepsTablesForRecount(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		e := open(t, engine.Options{Store: mem.New(nil), Rotation: rotation(func(p *rotator.Policy) { p.Grace = time.Hour }), NoRollups: off})

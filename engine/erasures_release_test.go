@@ -64,7 +64,7 @@ func (w *archiveWorld) begin(target erasures.Target) string {
 	return r.ID
 }
 
-// passUntil makes passes of an erasure until it has a state.
+// passUntil runs the erasures, 20 minutes apart, until an erasure has the given state.
 func (w *archiveWorld) passUntil(id string, want erasures.State) {
 	w.t.Helper()
 	for range 5 {

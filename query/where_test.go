@@ -57,8 +57,8 @@ func TestWhere_AgreesWithOracle(t *testing.T) {
 	})
 }
 
-// TestWhere_ReportsUnseenFields checks that a field that no compared reading has is reported, also
-// if no reading matches.
+// TestWhere_ReportsUnseenFields filters by a field that no reading has. The profile must name the
+// field, unless the query compared no reading.
 func TestWhere_ReportsUnseenFields(t *testing.T) {
 	w := newWorld(t, 100*day, 100*day, 1)
 	w.put(t, "default", reading("a", start.Add(-day), start, "", 1))

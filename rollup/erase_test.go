@@ -18,8 +18,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// eraseReadings erases the copies of a device's readings that arrived by a time, from the store and
-// from the model.
+// eraseReadings erases the copies of a device's readings in a window that arrived by a time, from the
+// store and from the model.
 func (w *world) eraseReadings(device string, in varve.Window, arrived time.Time) {
 	w.t.Helper()
 	tables, err := w.store.Tables(context.Background(), store.Filter{Any: true, Window: varve.AllTime()})

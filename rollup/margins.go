@@ -45,7 +45,7 @@ const (
 	RecountWindow = 3 * 24 * time.Hour
 )
 
-// lateMarkerEnd returns the end, in unix seconds, of a marker for an hour other than the current
+// lateMarkerEnd returns the end, in Unix seconds, of a marker for an hour other than the current
 // one.
 func lateMarkerEnd(now int64) int64 {
 	unit := int64(markerRounding / time.Second)

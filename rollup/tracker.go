@@ -69,7 +69,7 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 type markRequest struct {
 	now, valid  int64 // in unix seconds; a write relies only on markers that end after "valid"
 	first, last int64 // first and last arrival day for which the readings need markers, counted from 1970
-	until       int64 // earliest end of the markers on which the write relies, in unix seconds
+	until       int64 // earliest end of the markers on which the write relies, in Unix seconds
 	// unmarked has the indexes of the readings whose hours have no valid marker. Of consecutive readings with one
 	// series and hour, it has only the first.
 	unmarked []int

@@ -154,9 +154,9 @@ func (q *request) append(ctx context.Context, records []outbox.Record, verdicts 
 	return nil
 }
 
-// encode returns the first n readings as records, one or several per stream, without the readings that have a
-// verdict. The records have at most a quarter of the outbox, or one reading: the outbox refuses more than
-// half of it at once, and a reading has much less.
+// encode returns the first n readings as records, one or several per stream, without the readings that
+// have a verdict. The records have at most a quarter of the outbox, or one reading. The outbox refuses
+// more than half of it at once, and a reading has much less.
 func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record, n int) {
 	q.streams = q.streams[:0]
 	size := int64(0)

@@ -260,7 +260,6 @@ func unreachable(base string, err error) error {
 	return fmt.Errorf("no answer from %s (is `varve serve` running there?): %w", base, err)
 }
 
-// problem decodes the error in an answer.
 func problem(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
@@ -324,7 +323,6 @@ func getJSON[T any](ctx context.Context, c *connection, r request) (answer T, er
 	return answer, nil
 }
 
-// seriesPath returns a path below a device of a stream.
 func seriesPath(stream, device, what string) string {
 	return "/v1/streams/" + segment(stream) + "/devices/" + segment(device) + "/" + what
 }

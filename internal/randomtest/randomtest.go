@@ -33,7 +33,7 @@ func RunTests(m *testing.M, checks, short int) int {
 	return m.Run()
 }
 
-// shortPart is the divisor of the number of sequences under -short, in rapid.
+// shortPart is the divisor that rapid applies to the number of sequences under -short.
 const shortPart = 5
 
 // LimitChecks sets the number of random sequences until the test ends. Under -short, a fifth of them is

@@ -51,7 +51,7 @@ func (l *List[T]) pop() *T {
 	return v
 }
 
-// Put hands a value over to the list. The caller must not use it afterwards.
+// Put hands a value over to the list. The caller must not use it afterward.
 func (l *List[T]) Put(v *T) {
 	if !l.push(v) {
 		l.rest.Put(v)

@@ -24,7 +24,7 @@ import (
 
 const patientRegistry = "patient_registry"
 
-// patient creates a sound deployment on an emulator and returns its Examination.
+// patient creates a deployment without mistakes on an emulator, and returns its Examination.
 func patient(t *testing.T, url string) dynamo.Examination {
 	t.Helper()
 	client := dynamotest.Client(url)

@@ -24,7 +24,7 @@ type account struct {
 	stored  int              // number of readings that were acknowledged
 	sending int              // number of readings in the running write; 0 if none runs
 	hold    string           // reason of the last acknowledged hold
-	holding *string          // reason of the hold that is being set; nil if none is
+	holding *string          // reason of the hold that is being set; nil if no hold is being set
 }
 
 func (a *account) clone() account {

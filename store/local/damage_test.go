@@ -149,8 +149,9 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads the readings of a damaged device before and after its loss. It checks that at least one of
-// the n readings is lost, and at most 1,500, because the damage is in a single data block.
+// around reads the readings of a damaged device outside of the lost range of event times. It checks
+// that at least one of the n readings is lost, and at most 1,500, because the damage is in a single
+// data block.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {
 	t.Helper()
 	tb := week(t, 0)

@@ -137,8 +137,9 @@ func variedReadings(t *testing.T, at time.Time, n int) []varve.Reading {
 	return list
 }
 
-// TestMemtable_CountsFieldNames writes readings with ever different fields. The memory of their names must be
-// counted, so that it is bounded. Duplicates must add no names, because nothing would make them flush.
+// TestMemtable_CountsFieldNames writes readings with ever different fields. The memory of their names
+// must be counted, so that it is bounded. Duplicates must add no names, because duplicates never cause
+// a flush.
 func TestMemtable_CountsFieldNames(t *testing.T) {
 	const n, names = 2000, 20 * 26 // bytes of the names of a reading
 	s, table, at := openWithTable(t, Options{FS: vfs.NewMem()})

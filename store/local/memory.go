@@ -86,7 +86,8 @@ func (m *memory) makeBuffer(t *table, shard int, series varve.Series) *seriesBuf
 			t.buffers[shard] = map[varve.Series]*seriesBuffer{}
 		}
 		series = cloneSeries(series)
-		// In a table without chunks, this series has none. So its max flushed time is known: NoTime.
+		// In a table without chunks, this series has none. So its last event time in chunks is known:
+		// NoTime.
 		b = &seriesBuffer{
 			Source: memtable.Source{Table: t.number, Series: series}, table: t, shard: shard,
 			maxFlushed: memtable.NoTime, flushedKnown: !m.db.ledger.hasChunks(t), epoch: m.epoch.Load(),

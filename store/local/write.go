@@ -96,7 +96,8 @@ func (w *pendingWrite) release() {
 // smallReadings is the maximum number of readings of a small write.
 const smallReadings = 64
 
-// small reports whether the write is small. Background work pauses for small writes.
+// small reports whether the write has at most smallReadings readings. Background work pauses for small
+// writes.
 func (w *pendingWrite) small() bool { return len(w.rows) <= smallReadings }
 
 // begin encodes the readings of batches whose tables exist, and groups them.

@@ -163,8 +163,8 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	return span, nil
 }
 
-// beyond reports whether a position is after Range.After, in the order of the range. If After is
-// nil, every position is.
+// beyond reports whether a position is after Range.After, in the order of the range. If After is nil,
+// it returns true for every position.
 func beyond(p varve.Position, r store.Range) bool {
 	switch {
 	case r.After == nil:

@@ -25,7 +25,6 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// binary is the program under test.
 var binary string
 
 func TestMain(m *testing.M) {
