@@ -31,7 +31,7 @@ varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin w
 varve.yaml:24: rotator.every: unknown setting: varve config print lists all settings`
 
 // TestMistakes_AreReportedTogether checks that all mistakes of the file, the environment and the flags
-// are reported together. Each must have its origin, and the order is that of the file's lines.
+// are reported together. Each must have its origin, and mistakes of the file are in the order of its lines.
 func TestMistakes_AreReportedTogether(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
 	got := mistakes(t, config.Source{
