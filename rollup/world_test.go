@@ -333,6 +333,7 @@ func (w *world) check(what string) {
 			}
 			w.compare(fmt.Sprintf("%s: %s of %s", what, p, device), got, w.expected(device, p))
 			w.checkFields(what, device, p, list)
+			w.checkPages(what, device, p, list)
 		}
 	}
 }

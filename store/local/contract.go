@@ -48,8 +48,13 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 }
 
 // ItemVersion implements store.VersionedItems.
-func (s *Store) ItemVersion(pk, sk string) (store.ItemVersion, bool) {
+func (s *Store) ItemVersion(pk, sk string) (store.Version, bool) {
 	return s.stored.db.versions.ItemVersion(pk, sk)
+}
+
+// ReadingVersion implements store.VersionedReadings.
+func (s *Store) ReadingVersion(of varve.Series) (store.Version, bool) {
+	return s.db.readings.ReadingVersion(of)
 }
 
 // AcceptLosses accepts all losses, so that the store serves the remaining data. It returns the

@@ -29,7 +29,8 @@ type database struct {
 	life    *lifetime
 	opts    Options
 
-	versions store.ItemVersions // versions of the items in Pebble
+	versions store.ItemVersions    // versions of the items in Pebble
+	readings store.ReadingVersions // versions of the readings of each series
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
 	// aside. In the order of locks, only the lock of memory follows it.

@@ -208,6 +208,9 @@ func (c *compactor) commitRemoved(t *table, e *remover) error {
 	if err := errors.Join(stats.put(e.batch, t.number), putLastChunk(e.batch, c.catalog.lastChunk.Load())); err != nil {
 		return err
 	}
+	changes := c.db.readings.Counter(e.series)
+	changes.Begin()
+	defer changes.End()
 	if err := c.db.commit(e.batch); err != nil {
 		return err
 	}

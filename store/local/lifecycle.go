@@ -227,6 +227,7 @@ func (l *lifecycle) dropTable(ctx context.Context, t grid.Table) (number uint32,
 		tb.dropped = true
 		l.mem.tables.remove(tb)
 		l.mem.bufferCount.Add(-int64(tb.bufferCount()))
+		l.mem.epoch.Add(1) // so that no reading of this table is cached in a later one of the same name
 	})
 	if err != nil {
 		return 0, err

@@ -223,7 +223,8 @@ func (l *lost) without(from, to []byte) []lost {
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
 
-// hasChunks reports whether a table has chunks or may have lost them. The caller has locked memory.
+// hasChunks reports whether a table has chunks or may have lost them. The caller has locked memory
+// or a shard.
 func (l *ledger) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true

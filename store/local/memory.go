@@ -16,8 +16,9 @@ import (
 // facts about the chunks of the series. The lock of its shard guards it.
 type seriesBuffer struct {
 	memtable.Source
-	table *table
-	shard int
+	table   *table
+	shard   int
+	changes *store.ChangeCounter // counts the changes of the series in all tables
 
 	// evicted means that the buffer was idle and is no longer in its table. A caller that still has
 	// the evicted buffer must look up the series again.
@@ -89,7 +90,7 @@ func (m *memory) makeBuffer(t *table, shard int, series varve.Series) *seriesBuf
 		// In a table without chunks, this series has none. So its last event time in chunks is known:
 		// NoTime.
 		b = &seriesBuffer{
-			Source: memtable.Source{Table: t.number, Series: series}, table: t, shard: shard,
+			Source: memtable.Source{Table: t.number, Series: series}, table: t, shard: shard, changes: m.db.readings.Counter(series),
 			maxFlushed: memtable.NoTime, flushedKnown: !m.db.ledger.hasChunks(t), epoch: m.epoch.Load(),
 		}
 		t.buffers[shard][series] = b

@@ -303,15 +303,14 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 		}
 		some := min(n, len(g.rows)-g.done)
 		if !g.table.dropped { // if the table was dropped, markDropped sets the error of the batch
+			g.buffer.changes.Begin()
 			waits = w.insertGroup(g, g.done+some) || waits
+			g.buffer.changes.End()
 		}
 		n -= some
 		if g.done += some; g.done == len(g.rows) {
 			w.next++
 		}
-	}
-	if w.mem.mutable.IsFull(w.mem.db.opts.MemtableBytes) {
-		w.mem.requestFlush()
 	}
 	switch {
 	case !w.record.IsEmpty():
@@ -321,6 +320,9 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 		if c := w.mem.db.journal.Pending(); c != nil {
 			w.last = c
 		}
+	}
+	if w.mem.mutable.IsFull(w.mem.db.opts.MemtableBytes) {
+		w.mem.requestFlush() // after Append, because a flush skips an empty segment
 	}
 	return done, nil
 }

@@ -36,6 +36,7 @@ type state struct {
 	listed   []*table          // tables whose names can be parsed, ordered by name
 	items    map[store.Key]store.Item
 	versions store.ItemVersions
+	readings store.ReadingVersions
 }
 
 var _ store.Store = (*Store)(nil)
@@ -99,9 +100,24 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 		b.SetContentIDs()
 		for j := range b.Readings {
 			results[i].Verdicts = append(results[i].Verdicts, tb.insert(&b.Readings[j]))
+			s.countChange(b.Readings[j].Series)
 		}
 	}
 	return results
+}
+
+// countChange counts a change of the readings of a series, which readers see when the caller unlocks mu.
+func (s *state) countChange(of varve.Series) {
+	c := s.readings.Counter(of)
+	c.Begin()
+	c.End()
+}
+
+// ReadingVersion implements store.VersionedReadings.
+func (s *Store) ReadingVersion(of varve.Series) (store.Version, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.readings.ReadingVersion(of)
 }
 
 func (t *table) insert(r *varve.Reading) varve.Verdict {

@@ -54,13 +54,13 @@ func (c *Content) View(series varve.Series, base int64, rows []Row) *View {
 	return &View{Content: *c, series: series, base: base, rows: rows}
 }
 
-// View returns a view of selected rows of a series, which uses the cache of the shard. The base is the
+// View returns a view of selected rows of a series, which uses the cache of the memtable. The base is the
 // start of the table's arrival month in ms since 1970. The caller holds the lock of the shard.
 func (m *Shard) View(series varve.Series, base int64, s *Selection) *View {
 	v := m.Content.View(series, base, s.rows)
 	v.selection = s
 	if m.cache.Bytes > 0 {
-		v.cache = &m.cache
+		v.cache = m.cache
 	}
 	return v
 }

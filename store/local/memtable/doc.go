@@ -15,8 +15,8 @@
 // These rules always hold:
 //
 //   - The package does not use tables or files.
-//   - The store guards memtables and rows with one lock. Only the cache has a lock of its own.
-//   - Bodies never move, so a View stays valid after the lock of the store is released.
+//   - The store guards each shard and its rows with a lock. Only the cache has a lock of its own.
+//   - Bodies never move, so a View stays valid after the lock of the shard is released.
 //
 // Only invalid bytes cause errors: [Decode], [ReadBody] and the methods of a View return [ErrBody].
 // Nothing here is durable. After a crash, the store replays the records.

@@ -15,12 +15,12 @@ type Memtable struct {
 	Shards  []*Shard
 }
 
-// New returns an empty memtable. Its shards share the limit of the cache.
+// New returns an empty memtable.
 func New(parity, shards int, c Caching) *Memtable {
 	m := &Memtable{Parity: parity, Shards: make([]*Shard, shards)}
-	c.Bytes /= int64(shards)
+	cache := &Cache{Caching: c}
 	for i := range m.Shards {
-		m.Shards[i] = &Shard{shapeIDs: map[string]uint32{}, cache: Cache{Caching: c}}
+		m.Shards[i] = &Shard{Content: Content{bodies: newBodies(shards)}, shapeIDs: map[string]uint32{}, cache: cache}
 	}
 	return m
 }
@@ -68,7 +68,7 @@ type Shard struct {
 	repeated  atomic.Int64
 	nameSizes []int // size of the field names of each shape, in bytes
 	shapeIDs  map[string]uint32
-	cache     Cache
+	cache     *Cache // the cache of all shards
 }
 
 // Count adds to the number of readings and to the memory use in bytes.
