@@ -65,6 +65,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"items/indexes", testItemsIndexes},
 		{"items/expiry", testItemsExpiry},
 		{"items/versions", testItemsVersions},
+		{"reading versions", testReadingVersions},
 		{"items/many", testItemsMany},
 		{"items/absent", testItemsAbsent},
 		{"items/absent, at once", testItemsAbsentAtOnce},
