@@ -35,7 +35,8 @@ type pageKey struct {
 	fields string // names of the fields, each followed by a zero byte
 }
 
-// cachedPage is a page and what it depends on. It is never changed.
+// cachedPage is a page with the versions of the items and readings that it was computed from. It is never
+// changed.
 type cachedPage struct {
 	versions []store.Version
 	page     Page

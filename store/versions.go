@@ -68,8 +68,8 @@ func (v *ReadingVersions) ReadingVersion(s varve.Series) (Version, bool) {
 	return Version{some: n}, ok
 }
 
-// ChangeCounter counts each change twice: in "begun" before any reader can see the change, and in
-// "ended" when all readers see it.
+// ChangeCounter counts each change twice. Begin counts it before any reader can see it, and End when all
+// readers see it.
 type ChangeCounter struct{ begun, ended atomic.Uint32 }
 
 // Begin counts a change before a reader can see it.

@@ -129,7 +129,7 @@ func testReadingVersions(t *testing.T, e *env) {
 		after, ok3 := s.ReadingVersion(device("a"))
 		allAfter, ok4 := items.ItemVersion("p", "s")
 		if !ok1 || !ok2 || !ok3 || !ok4 || before == after && all == allAfter {
-			t.Errorf("%s: version %v stays %v, and that of items is %v", c.name, before, after, allAfter)
+			t.Errorf("%s: version %v stays %v, and the version of all items is %v", c.name, before, after, allAfter)
 		}
 		if again, ok := s.ReadingVersion(device("a")); !ok || again != after {
 			t.Errorf("%s: version %v became %v without a change", c.name, after, again)
