@@ -1,23 +1,27 @@
-// Package agent accepts readings on a device or a gateway, and sends them to a server when the server is
-// reachable.
+// Package agent accepts readings on a device or a gateway, and sends them to a server.
 //
 //	devices ──▶ HTTP, line protocol, MQTT ──▶ intake ──▶ outbox (disk) ──▶ uplink ──▶ server
 //
-// Agent is the running program. Its parts are packages of their own:
+// [Start] returns a running [Agent]. [Health] is its answer about the outbox and the server. Its
+// parts are packages of their own:
 //
-//   - settings reads the configuration.
+//   - settings reads the configuration, and command is the command line.
 //   - intake checks readings and appends them to the outbox.
 //   - outbox stores readings until the server has confirmed them.
-//   - uplink sends them.
-//   - command is the command line.
+//   - uplink sends them when the server is reachable.
 //
 // These rules always hold:
 //
 //   - A reading is acknowledged to its device only after it is durable on the disk of the agent.
-//   - A reading stays on the disk at least until the server has a verdict on it. The exception is a full
-//     outbox: it drops its oldest readings, unless the settings forbid this. Drops are counted and
-//     logged.
+//   - A reading stays on the disk at least until the server has a verdict on it. The exception is a
+//     full outbox: it drops its oldest readings, unless the settings forbid this. Drops are counted
+//     and logged.
 //   - The arrival of a reading is the time at which the server receives it.
+//
+// Start fails if a file or the outbox cannot be opened, or a port cannot be used. Later failures
+// are logged, and sending is retried. After a crash, the next start continues with the readings on
+// the disk. Some of them may be sent twice, and are duplicates then. All methods are safe for
+// concurrent use.
 package agent
 
 import (

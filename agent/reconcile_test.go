@@ -112,8 +112,9 @@ func allKinds() (lines []string) {
 	return append(lines, lines[0], lines[1])
 }
 
-// TestReconciliation_RestoresLostReadings replaces the store of the server by an older one, after it has
-// acknowledged all readings. The agent resends the hours of the lost readings, and no others.
+// TestReconciliation_RestoresLostReadings replaces the store of the server with an older one, after the
+// server has acknowledged all readings. The agent resends the hours of the lost readings, and no
+// others.
 func TestReconciliation_RestoresLostReadings(t *testing.T) {
 	lines := allKinds()
 	distinct := len(lines) - 2

@@ -7,12 +7,22 @@
 //	Engine    reads the readings or the roll-ups of one or more devices
 //
 // The first four parts are pure: they do no I/O, and do not depend on the source of the readings.
+// The main types:
 //
-// These rules are always true:
+//   - [Engine] computes the [Answer] to a [Query], and counts readings.
+//   - [Step] divides event time into a [Bucket] each, and [Function] is one result.
+//   - [Fill] is the rule for buckets without readings, and [Source] selects readings or roll-ups.
+//
+// These rules always hold:
 //
 //   - Counts, sums, minima, maxima, first and last values and percentiles are exact.
 //   - Means and deviations are rounded once, from exact sums.
 //   - A bucket includes only readings inside the window, even if the window cuts the bucket.
-//   - Only numbers enter the functions, except count, which counts all values. Field.Ignored is
-//     the number of values that are not numbers.
+//   - Only numbers enter the functions, except count, which counts all values. Field.Ignored is the
+//     number of values that are not numbers.
+//
+// If a query is invalid or exceeds a limit such as [MaxValues], the error has the kind
+// [varve.Invalid]. If the read of one device fails, the whole query fails, and may be retried. So
+// an answer is complete, except for damaged rows that the query skips. An Engine is safe for
+// concurrent use.
 package aggregate

@@ -67,7 +67,7 @@ type Alert struct {
 
 	generation string    // generation of the rule; "" if the alert was stored before rules had generations
 	moved      time.Time // when the alert was replaced or withdrawn; zero if it was not
-	extent     extent    // extent of the alert's episode at that time; zero if moved is zero
+	extent     extent    // extent of the episode at the time "moved"; zero if moved is zero
 }
 
 // extent is the range from the first reading of an episode to the reading that opened its alert.
@@ -107,8 +107,8 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 
 // updated returns the alert that replaces a stored one. The argument "now" is the alert as computed
 // from readings. The acknowledgements and mutes of both are merged; see remarks.merge. The stored
-// alert's KnownAt, severity and final resolution stay; see isFinal. If the stored alert was
-// replaced or withdrawn, only its KnownAt stays.
+// alert's KnownAt, severity and final resolution stay; see isFinal. If the stored alert was replaced or
+// withdrawn, its severity and its resolution do not stay.
 func (a *Alert) updated(now Alert) Alert {
 	s := a.remarks()
 	s.merge(now.remarks())

@@ -40,8 +40,8 @@ type cut struct {
 	want   string
 }
 
-// cuts are cases in which readings arrive after a resolution by hand. They split an episode, move
-// its start, or extend it. Only an episode that opened after the resolution has an open alert.
+// cuts are cases in which readings arrive after a resolution by hand. These readings split an episode,
+// move its start, or extend it. Only an episode that opened after the resolution has an open alert.
 var cuts = []cut{
 	{"in order", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(150, 1), valued(200, 9)}, "0-0-hand 200-200-"},
 	{"late", 0, []varve.Reading{valued(0, 9), valued(50, 9)}, []varve.Reading{valued(200, 9), valued(150, 1)}, "0-0-hand 200-200-"},
@@ -89,8 +89,8 @@ func TestCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// TestInterruptedCut_KeepsResolutionByHand repeats each cut, and fails a different write each time.
-// Rejected readings are resent immediately, or after all others.
+// TestInterruptedCut_KeepsResolutionByHand repeats each cut, and makes a different write fail each
+// time. Rejected readings are resent immediately, or after all others.
 func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		for i := range 4 {
@@ -118,11 +118,11 @@ func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	}
 }
 
-// failNth returns a function that fails the nth write of a record or an alert, and sets *hit at that
-// write.
+// failNth returns a function that makes the nth write of a record or an alert fail, and sets *hit at
+// that write.
 func failNth(nth int, hit *bool) func(store.Key) error { return failNthOf(nth, hit, "RUN#", "ALERT#") }
 
-// failNthOf returns a function that fails the nth write of an item whose sort key has one of the
+// failNthOf returns a function that makes the nth write of an item fail whose sort key has one of the
 // prefixes. The function sets *hit at that write.
 func failNthOf(nth int, hit *bool, prefixes ...string) func(store.Key) error {
 	*hit = false

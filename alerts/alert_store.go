@@ -99,9 +99,9 @@ func alertNotFound(id string) error {
 }
 
 // successor returns the alert that replaced an old one. This is the alert of the episode that contains
-// the first reading of the old alert. If no such alert exists, successor returns the alert of the first
-// episode that begins after this reading, but not after the reading that opened the old alert. If the old
-// alert has no successor, successor returns it with Withdrawn as the reason for its resolution.
+// the first reading of the old alert. Otherwise, it returns the alert of the first episode that begins
+// after this reading, but not after the reading that opened the old alert. If the old alert has no
+// successor, successor returns it with Withdrawn as the reason for its resolution.
 func (s *alertStore) successor(ctx context.Context, old *Alert) (Alert, varve.Value, error) {
 	rule := &Rule{Tenant: old.Tenant, ID: old.Rule, generation: old.generation}
 	of := subjectOf(rule, varve.Series{Tenant: old.Tenant, Stream: old.Stream, Device: old.Device})

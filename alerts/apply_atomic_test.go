@@ -72,9 +72,9 @@ func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 	return w, []*alerts.Monitor{w.Monitor, other}
 }
 
-// TestInterruptedJoin_IsCompletedByResentReading joins more episodes than one write can change,
-// and fails a write after the first. Once a reading is resent, from the start or the middle of
-// the joined episode, one episode remains.
+// TestInterruptedJoin_IsCompletedByResentReading joins more episodes than one write can change, and
+// makes a write after the first one fail. Once a reading is resent, from the start or the middle of the
+// joined episode, one episode remains.
 func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 	const episodes = 2001
 	var apart, between []varve.Reading

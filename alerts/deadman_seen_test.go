@@ -24,7 +24,7 @@ func silent(device string, held time.Duration) alerts.Rule {
 	return alerts.Rule{Kind: alerts.Deadman, Stream: "weather", Device: device, For: held, Severity: alerts.Critical}
 }
 
-// checks runs CheckDeadman once a minute. Before each run, it calls the function each, unless it is
+// checks runs CheckDeadman once a minute. Before each run, it calls the function "each", unless that is
 // nil. It returns the alerts of device d after every minute in which they changed.
 func (w *world) checks(minutes int, each func(minute int)) string {
 	w.t.Helper()
@@ -226,7 +226,7 @@ func TestDeadman_IgnoresDevicesOfOtherStreams(t *testing.T) {
 	}
 }
 
-// TestInterruptedSweep_IsCompletedByNext fails the writes of a sweep after a silent device has
+// TestInterruptedSweep_IsCompletedByNext makes the writes of a sweep fail after a silent device has
 // reported. The next sweep resolves the alert.
 func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	for _, prefix := range []string{"RUN#", "ALERT#"} {

@@ -23,7 +23,7 @@ type deviceState struct {
 //
 // An open alert stays open until the device is seen again. If this process knows of no open alert,
 // another process may have opened one. If that process held the lease, recheck is set. If it lost
-// the lease during a sweep, and opened the alert afterwards, recheck is not set. But an alert needs
+// the lease during a sweep, and opened the alert afterward, recheck is not set. But an alert needs
 // a silence of at least Rule.For. So no alert can open between two last-seen times that are less
 // than Rule.For apart.
 func (d *deviceState) upToDate(r *Rule, seen lastSeen, now time.Time) bool {

@@ -116,7 +116,8 @@ func (s *sweep) checkLease(ctx context.Context) error {
 	return s.lease.Check(ctx)
 }
 
-// addResult counts a device that failed, and records the first error.
+// addResult counts a device that failed, and records the first error. It stops the sweep if the lease
+// is lost or the context has ended.
 func (s *sweep) addResult(ctx context.Context, d *devices.Device, err error) {
 	if err == nil {
 		return

@@ -64,10 +64,10 @@ func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	}
 }
 
-// TestDeadman_ResolvesAlertOpenedByFastClock ends a process with a fast clock after it has opened
-// an alert too early. The device states of the next process have no open alert. That process must
-// still resolve the alert: at its first check if the first process was stopped, and at its third
-// check if it was killed.
+// TestDeadman_ResolvesAlertOpenedByFastClock ends a process with a fast clock after it has opened an
+// alert too early. The device states of the next process have no open alert. That process must still
+// resolve the alert. It must do so at its first check after a stop of the first process, and at its
+// third check after a kill.
 func TestDeadman_ResolvesAlertOpenedByFastClock(t *testing.T) {
 	for _, c := range []struct {
 		stopped bool

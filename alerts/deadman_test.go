@@ -20,8 +20,8 @@ import (
 // log such as "11: 0-10- | 30: 0-10-30" shows all alerts at minute 11 and at minute 30, because they
 // changed at these minutes. See world.minutes and world.checks.
 
-// TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open a minute too early, and
-// that the next reading resolves it.
+// TestDeadman_OpensAndResolvesOneAlert checks that an alert does not open too early, and that the next
+// reading resolves it.
 func TestDeadman_OpensAndResolvesOneAlert(t *testing.T) {
 	for _, c := range []struct {
 		reason         string
@@ -69,8 +69,8 @@ func (w *world) minutes() string {
 	return strings.Join(all, " ")
 }
 
-// TestDeadman_AppliesToActiveDevices checks that a rule that names neither a stream nor a device
-// applies to the active devices of its tenant, even if they never reported.
+// TestDeadman_AppliesToActiveDevices checks a rule that names neither a stream nor a device. It must
+// apply to the active devices of its tenant, even if they never reported.
 func TestDeadman_AppliesToActiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})

@@ -61,10 +61,9 @@ func (e *episode) equal(q *episode) bool {
 
 // inherit adds the remarks of a recorded episode, and of its alert if that is stored.
 //
-// A resolution by hand is not inherited if two conditions hold: the new episode excludes the start
-// of the recorded one, and the new episode opened after the resolution. The person could not know
-// of the new episode. If the readings had arrived in order, the new episode would have its own
-// alert.
+// A resolution by hand is not inherited by a new episode that excludes the start of the recorded one
+// and opened after the resolution. The person could not know of the new episode. If the readings had
+// arrived in order, the new episode would have its own alert.
 func (e *episode) inherit(k *episode, old *Alert) {
 	from := k.remarks
 	if old != nil {

@@ -20,9 +20,9 @@ const (
 // Trail lists the items of the registry that belong to the alerts of a device.
 type Trail struct {
 	Alerts int // number of alerts
-	// Keys are in the order in which the items can be deleted. The alerts are last: if a deletion
-	// is interrupted, the next one finds the outbox entries and the delivery records by the ids of
-	// the alerts.
+	// Keys are in the order in which the items can be deleted. The alerts are last. After an
+	// interrupted deletion, the next one finds the outbox entries and the delivery records by the ids
+	// of the alerts.
 	Keys []store.Key
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// trustAfter is the minimum number of samples that an evaluation reads on each side of a span before it
-// trusts the record for the rest of an episode.
+// trustAfter is the minimum number of samples that an evaluation reads on each side of a span. After
+// that, it trusts the record for the rest of an episode.
 const trustAfter = 1000
 
 // span is a range of positions, from the first to the last of some stored readings.
@@ -126,8 +126,8 @@ func (v *evaluator) readBack(readings samples) error {
 	return v.findOpening(readings, next)
 }
 
-// findOpening reads the samples of the current episode from a position on, until one of them opens
-// it. It ignores samples that were stored after readBack, and whose condition fails. The evaluation
+// findOpening reads the samples of the current episode from a position on, until one of them opens it.
+// It ignores samples for which the condition fails. They were stored after readBack, and the evaluation
 // of their write follows.
 func (v *evaluator) findOpening(readings samples, from varve.Position) error {
 	return readings.from(from, func(one *sample) bool {

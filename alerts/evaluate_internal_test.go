@@ -39,8 +39,8 @@ func second(n int) varve.Position {
 	return varve.Position{Time: int64(n) * int64(time.Second), ID: firstID}
 }
 
-// samplesFrom returns one sample for each second of a text: ● if the condition holds, ○ if
-// it fails, and · if the second has no sample.
+// samplesFrom returns the samples of a text with one character per second. The condition holds at ● and
+// fails at ○. A second with · has no sample.
 func samplesFrom(text string) (all sliceSamples) {
 	for i, r := range []rune(text) {
 		if r != '·' {

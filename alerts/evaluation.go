@@ -92,9 +92,9 @@ func (e *evaluation) apply(ctx context.Context) error {
 	return fmt.Errorf("evaluate rule %s of %s: other processes changed its episodes %d times", e.rule.ID, e.series, maxTries)
 }
 
-// widen extends the evaluated span for another try, after this try has changed episodes. Another
-// process may have stored a reading in the meantime, and evaluated it with the records from before
-// the change.
+// widen extends the evaluated span for another try, after this try has changed episodes. It also
+// remembers the records that this try has read. Another process may have stored a reading in the
+// meantime, and evaluated it with the records from before the change.
 func (e *evaluation) widen(wanted []episode) {
 	e.known.earlier = e.known.earlier.with(e.known.recorded.episodes...)
 	for i := range wanted {

@@ -259,8 +259,8 @@ func shownReadings(rs []varve.Reading) (all []string) {
 	return all
 }
 
-// TestConcurrentArrivals_EndWithSameAlerts has many writers in two processes. In the end, the
-// alerts are the same as if the readings had arrived in the order of event time.
+// TestConcurrentArrivals_EndWithSameAlerts lets many writers send readings through two processes. In
+// the end, the alerts are the same as if the readings had arrived in the order of event time.
 func TestConcurrentArrivals_EndWithSameAlerts(t *testing.T) {
 	for round := range 20 {
 		w := newWorld(t)

@@ -48,8 +48,8 @@ func unwanted(found *findings, known *history) (gone []episode) {
 	return gone
 }
 
-// differing returns the episodes whose record is missing, differs from the wanted one, or is not
-// published.
+// differing returns the episodes whose record is missing, differs from the wanted one, is not
+// published, or is contested.
 func differing(found *findings, known *history, removed []episode, contested map[varve.Position]bool) (differ []episode) {
 	for _, e := range found.wanted {
 		old := known.recorded.at(e.start)

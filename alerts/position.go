@@ -38,7 +38,7 @@ func appendPosition(dst []byte, p varve.Position) []byte {
 	return p.ID.AppendKey(append(appendHexTime(dst, p.Time), '#'))
 }
 
-// keyAfter returns the least sort key after a position.
+// keyAfter returns the smallest sort key after a position.
 func keyAfter(p varve.Position) string { return positionText(p) + "\x00" }
 
 const hexTimeLen = 16

@@ -41,9 +41,9 @@ func TestDeleteRule_ResolvesDeadmanAlerts(t *testing.T) {
 	}
 }
 
-// TestRetirement_IsResumedAfterFailure deletes a rule, and fails a different write each time.
-// ResolveRetired continues until all alerts are resolved and the item of the rule is deleted. It
-// also resolves alerts that a process with outdated rules opens.
+// TestRetirement_IsResumedAfterFailure deletes a rule, and makes a different write fail each time.
+// ResolveRetired continues until all alerts are resolved and the item of the rule is deleted. It also
+// resolves alerts that a process with outdated rules opens.
 func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	for nth := 1; ; nth++ {
 		w := newWorld(t)

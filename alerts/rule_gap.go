@@ -37,8 +37,8 @@ type gapMeter struct {
 	now     func() time.Time
 }
 
-// measure sets the gap of a rule without one: ten times the median interval between the
-// last readings of some devices, rounded up to the second.
+// measure sets the gap of a rule without one. The gap is ten times the median interval between the last
+// readings of some devices, rounded up to the second.
 func (g *gapMeter) measure(ctx context.Context, r *Rule) error {
 	if r.byReadings() == nil || r.Gap != 0 {
 		return nil

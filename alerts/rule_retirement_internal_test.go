@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestRetirements_SurviveText writes retirements as text and reads them back. The first one belongs
+// TestRetirements_SurviveText formats retirements as text, and parses the text. The first one belongs
 // to a rule of an early version, which has no generation.
 func TestRetirements_SurviveText(t *testing.T) {
 	at := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)

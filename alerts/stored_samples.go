@@ -58,8 +58,7 @@ func (s *storedSamples) from(p varve.Position, yield func(*sample) bool) error {
 	return nil
 }
 
-// readFrom reads the samples at the time of a position and later, but only those before the first
-// reading of s.last.
+// readFrom reads the samples at the time of a position and later, up to the first reading of s.last.
 func (s *storedSamples) readFrom(p varve.Position, yield func(*sample) bool) error {
 	w := varve.Window{From: time.Unix(0, p.Time), To: varve.AllTime().To}
 	if len(s.last) == 0 {

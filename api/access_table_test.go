@@ -1,9 +1,9 @@
 package api_test
 
-// access has the status of each route for each caller, in the order of the columns. TestAccess_AnswersEachCaller
-// fails for a route without a line.
+// access has the status of each route for each caller, in the order of the columns.
+// TestAccess_AnswersEachCaller fails for a route without a line.
 //
-//	nobody  no key, a wrong one, an expired one, a revoked one: all the same
+//	nobody  no key, a wrong one, an expired one, a revoked one; all get the same status
 //	read    a key of tenant default with that scope; write, rw and admin likewise
 //	other   read, write and admin: keys of another tenant, which has no data
 var access = map[string][]int{

@@ -78,8 +78,8 @@ func aggregateStepParams() []*huma.Param {
 	return params
 }
 
-// parse parses the parameters of both routes: aggregates of one device, and of several devices.
-// Roll-ups include the readings of archived tables. So the setting streams.NAME.archive applies only to
+// parse returns the query of a request for an aggregate of one device, or of several devices. Roll-ups
+// include the readings of archived tables. So the setting streams.NAME.archive applies only to
 // aggregates of readings.
 func (h *aggregateHandler) parse(r *http.Request, asked url.Values) (q aggregateQuery, err error) {
 	if q, err = aggregateOf(r, asked, h.now()); err != nil {

@@ -154,7 +154,6 @@ func (h *alertsHandler) resolveAlert(ctx context.Context, in *alertPath) (*reply
 	return &reply[wire.AlertBody]{alertBody(&a)}, nil
 }
 
-// alertReply returns the answer of a route that reads or changes one alert.
 func (h *alertsHandler) alertReply(a alerts.Alert, err error) (*reply[wire.AlertBody], error) {
 	if err != nil {
 		return nil, h.problem(prefixParam(err, "body"))

@@ -180,8 +180,8 @@ func TestAlerts_AreChangedByHand(t *testing.T) {
 	}
 }
 
-// TestAlerts_UntilDistantFuture checks that a relative time after all valid event times is their end. Its number
-// of nanoseconds since 1970 would not fit.
+// TestAlerts_UntilDistantFuture checks windows that begin or end, relative to now, outside the valid
+// event times. The nanoseconds of such a time since 1970 may not fit an int64.
 func TestAlerts_UntilDistantFuture(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)

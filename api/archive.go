@@ -44,7 +44,8 @@ func (a *Archive) addTo(ctx context.Context, t grid.Table, at **time.Time, why *
 	}
 }
 
-// addAll does the same as addTo for a list of tables, but returns a failure.
+// addAll adds the times of archiving to the descriptions of several tables, as addTo does for one.
+// Unlike addTo, it returns errors.
 func (a *Archive) addAll(ctx context.Context, tables []wire.TableInfo) error {
 	if a.Archiver == nil {
 		return nil
@@ -156,7 +157,6 @@ func (h *archiveHandler) find(ctx context.Context, name string) (*archive.Record
 	return &r, err
 }
 
-// answer returns the description of a table's archive, as the API shows it.
 func (h *archiveHandler) answer(ctx context.Context, r *archive.Record) (*reply[wire.ArchiveInfo], error) {
 	infos, err := h.rotator.Tables(ctx)
 	if err != nil {

@@ -31,7 +31,6 @@ func (h *archiveHandler) addAcceptance(o *operations) {
 	}, h.accept)
 }
 
-// acceptance is a request to accept an archive.
 type acceptance struct {
 	Name string `path:"name" doc:"the table's whole name"`
 	Plan string `query:"plan" required:"true" minLength:"1" doc:"the digest of the plan"`

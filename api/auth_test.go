@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestKey_IsAcceptedInEitherHeader checks that a key is accepted in the header Authorization and in
-// X-API-Key, and that the word Bearer may be in upper or lower case. Ambiguous headers are refused.
+// TestKey_IsAcceptedInEitherHeader sends a key in the header Authorization and in X-API-Key. The word
+// Bearer may be in upper or lower case. Ambiguous headers are refused.
 func TestKey_IsAcceptedInEitherHeader(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]
@@ -210,8 +210,8 @@ func TestRate_LimitsOneKey(t *testing.T) {
 	}
 }
 
-// TestRate_LimitsConcurrentBodies checks that concurrent bodies of one key are limited by its rate
-// when they are read, even if all of them were admitted at the same time.
+// TestRate_LimitsConcurrentBodies admits two bodies of one key before one of them is sent. The rate of
+// the key must limit the body that is read last.
 func TestRate_LimitsConcurrentBodies(t *testing.T) {
 	l := newLocked(t)
 	key := l.create(apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: 1}})

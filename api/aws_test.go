@@ -274,7 +274,7 @@ func (i *iotServer) addresses() []string {
 	return i.asked
 }
 
-// fakeAWS directs the server's requests to a TLS server.
+// fakeAWS directs the server's requests to a TLS server that stands in for AWS.
 func (s *server) fakeAWS(status int) *iotServer {
 	s.t.Helper()
 	i := &iotServer{status: status}

@@ -41,8 +41,8 @@ func TestCalendar_ForecastsPresentPolicy(t *testing.T) {
 	}
 }
 
-// TestCalendar_SimulatesOtherPolicy sends another policy. Its classes and its drops must apply, and
-// the server must not change.
+// TestCalendar_SimulatesOtherPolicy sends another policy. The simulation must use the classes and the
+// drops of that policy, and must not change the server.
 func TestCalendar_SimulatesOtherPolicy(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(valued(0, 7))

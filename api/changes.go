@@ -368,7 +368,7 @@ func (a *changesAnswer) end() error {
 	return nil
 }
 
-// flush sends the text in a.out in pieces, and removes it from there.
+// flush sends the text in a.out in pieces, and empties a.out.
 func (a *changesAnswer) flush() error {
 	a.sent = true
 	for part := range slices.Chunk(a.out, piece) {

@@ -7,7 +7,7 @@ import (
 )
 
 // collect returns all readings of the answer, because the header of CSV and Arrow has the fields of all
-// readings. The method fits bounds them.
+// readings. The method fits limits their number.
 func (a *changesAnswer) collect(ctx context.Context, page []varve.Reading) (all []varve.Reading, err error) {
 	for len(page) > 0 {
 		all = append(all, page...)

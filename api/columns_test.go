@@ -71,8 +71,8 @@ func (w *twins) send(h http.Handler, method, path, body string) *httptest.Respon
 	return answer
 }
 
-// randomValue returns a value as JSON, mostly a number. The argument "field" is the index of the field,
-// and the number of decimals of most numbers.
+// randomValue returns a value as JSON, mostly a number. The argument "field" is the index of the field.
+// It is also the number of decimal places of most numbers.
 func randomValue(rng *rand.Rand, field int) string {
 	switch rng.IntN(60) {
 	case 0:

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// named returns a reading with an id and a field in JSON.
+// named returns a reading of device d1 at noon, with an id. Its field v has the given JSON value.
 func named(id, value string) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"id":%q,"fields":{"v":%s}}`, noon.UnixMilli(), id, value)
 }

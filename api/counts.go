@@ -14,7 +14,6 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// countsHandler serves numbers of devices and readings.
 type countsHandler struct {
 	*responder
 	*directory

@@ -15,8 +15,8 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the result has only the
-// damaged rows, the expiry and the time of as_of, without names and numbers of tables. If the coverage
-// has none of these three, the result is nil.
+// damaged rows, the expiry and the time of as_of. It has no names and no numbers of tables. If the
+// coverage has none of these three, the result is nil.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		expiry := ownExpiry(c.Expiry)

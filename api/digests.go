@@ -126,7 +126,6 @@ func (h *digestsHandler) sign(ctx context.Context, of varve.Series, windows []va
 	return signer.Sign(&r)
 }
 
-// digestsPost is a request to compare the digests of a sender with the stored readings.
 type digestsPost struct {
 	Stream  string `path:"stream" doc:"the stream"`
 	Device  string `path:"device" doc:"the device"`

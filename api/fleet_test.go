@@ -11,8 +11,8 @@ import (
 )
 
 // fleet returns a server with four registered devices. The reading of device old arrived 25 hours ago.
-// Device new sent readings that happened an hour and a minute ago. Device late sent an old reading last,
-// and device idle sent nothing.
+// Device new sent two readings, which happened an hour ago and a minute ago. Device late sent an old
+// reading last, and device idle sent nothing.
 func fleet(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t, nil)

@@ -94,8 +94,8 @@ func TestWrites_RefuseTypesOfForms(t *testing.T) {
 	}
 }
 
-// TestJSONRoutes_RefuseTypesOfForms checks that routes for JSON refuse the content types of HTML
-// forms, too, with the same exception.
+// TestJSONRoutes_RefuseTypesOfForms checks that routes for JSON refuse the content types of HTML forms,
+// too. The exception is the default type of curl, if no browser sent it.
 func TestJSONRoutes_RefuseTypesOfForms(t *testing.T) {
 	s := newServer(t, nil)
 	const self, form, path, body = "127.0.0.1:8278", "application/x-www-form-urlencoded", "/v1/devices/a", `{"name":"A"}`

@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/rotator"
 )
 
-// healthHandler serves the state of the process, and its metrics.
 type healthHandler struct {
 	*responder
 	rotator    *rotator.Rotator

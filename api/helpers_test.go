@@ -38,7 +38,7 @@ type faulty struct {
 	write func(grid.Table) error
 	read  func(grid.Table) error
 	items error
-	drops error // the error that DeleteAll returns; nil if it works
+	drops error // the error that DeleteAll returns; if nil, DeleteAll works
 
 	tables func(store.Filter) error // must be set before the store is used, because mu does not guard it
 }
@@ -282,8 +282,8 @@ func decode[T any](r *reply) (v T) {
 	return v
 }
 
-// problem expects a problem (RFC 9457) with a status and a parameter, whose body contains the last
-// argument. If param is empty, the problem must not name a parameter.
+// problem expects a problem (RFC 9457) with a status and a parameter, whose body contains the text
+// "says". If param is empty, the problem must not name a parameter.
 func (r *reply) problem(status int, param, says string) wire.Problem {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/problem+json" {

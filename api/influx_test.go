@@ -23,7 +23,6 @@ func isInflux(path string) bool {
 	return slices.Contains([]string{"/write", "/query", "/ping", "/health", "/ready"}, path) || strings.HasPrefix(path, "/api/v2/") || strings.HasPrefix(path, "/api/v3/")
 }
 
-// influxError checks an error in the form of InfluxDB.
 func (r *reply) influxError(status int, code, says string) wire.InfluxError {
 	r.t.Helper()
 	if r.status != status || r.header.Get("Content-Type") != "application/json" {
@@ -36,7 +35,8 @@ func (r *reply) influxError(status int, code, says string) wire.InfluxError {
 	return e
 }
 
-// point returns a point of device d1. Its time is the given number of nanoseconds after 11:00.
+// point returns a point of device d1. Its field a has the given value. Its time is this number of
+// nanoseconds after 11:00.
 func point(value int) string {
 	return fmt.Sprintf("weather,device=d1 a=%d %d", value, noon.Add(-time.Hour).UnixNano()+int64(value))
 }

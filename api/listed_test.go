@@ -31,9 +31,9 @@ func coverageOf(r *reply) (c query.Coverage) {
 	return c
 }
 
-// TestCoverage_StatesWhenTablesWereListed checks coverage.listed of each kind of answer: the tables were
-// listed at the time of the request. The list must have a table that another process used for the first
-// time since the request before.
+// TestCoverage_StatesWhenTablesWereListed checks coverage.listed of each kind of answer: the tables
+// were listed at the time of the request. The list must have a table that another process used for the
+// first time after the previous request.
 func TestCoverage_StatesWhenTablesWereListed(t *testing.T) {
 	other := newServer(t, nil)
 	other.write(good(noon))

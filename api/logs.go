@@ -70,7 +70,6 @@ type escalations struct {
 	LogWindow
 }
 
-// logReply is the answer to a request that adds a log entry.
 type logReply struct {
 	Status int
 	Body   wire.LogAnswer

@@ -122,7 +122,6 @@ func (m *metrics) refused(err error) {
 	m.refusals.WithLabelValues(strconv.Itoa(statusOf(classify(err)))).Inc()
 }
 
-// door is the name of a door in metrics.
 type door string
 
 // The doors. A replay of rejects counts as a door, too.

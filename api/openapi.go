@@ -106,7 +106,6 @@ func (o *operations) raw(method, path string, handle http.HandlerFunc, op *huma.
 	o.mux.HandleFunc(method+" "+path, handle)
 }
 
-// schema returns the schema of a type, by reference.
 func (o *operations) schema(t reflect.Type) *huma.Schema {
 	return o.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
 }

@@ -60,8 +60,8 @@ func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def tim
 	return t, nil
 }
 
-// nearestValid returns t, or the end of all valid event times that is nearest to t. Later times have no number
-// of nanoseconds since 1970.
+// nearestValid returns t, or the nearer end of varve.AllTime if t is outside of it. The nanoseconds
+// since 1970 of a later time may not fit an int64.
 func nearestValid(t time.Time) time.Time {
 	switch all := varve.AllTime(); {
 	case t.Before(all.From):

@@ -41,7 +41,7 @@ func (r *reads) limit(a *responder, handle http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-// begin begins a read, or fails if too many are under way.
+// begin admits a read, or fails if too many are under way.
 func (r *reads) begin() error {
 	if !r.underWay.TryAcquire(1) {
 		return &varve.Error{Failure: varve.Busy, RetryAfter: readRetry, Message: "too many reads are under way: send it again after a second"}
@@ -49,7 +49,7 @@ func (r *reads) begin() error {
 	return nil
 }
 
-// end ends a read. Each successful call of begin needs one call of end.
+// end releases the place of a read. Each successful call of begin needs one call of end.
 func (r *reads) end() { r.underWay.Release(1) }
 
 // inTurn runs the part of a read that uses the store, as soon as the limit permits. The function

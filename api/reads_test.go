@@ -101,7 +101,6 @@ func TestSlowReaders_UseLittleMemory(t *testing.T) {
 	ended.Wait()
 }
 
-// heap returns the number of allocated bytes.
 func heap() int64 {
 	runtime.GC()
 	runtime.GC() // only the second collection frees the memory of a sync.Pool

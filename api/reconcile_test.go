@@ -43,9 +43,10 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// TestReconcile_FindsLossInYear writes one reading a minute for a year, except 37 of these readings. The
-// reconciliation must find the hours of the 37 readings with two requests of 20 kB in all.
-// WriteMissing must then send at most 40 hours, and nothing when it is called again.
+// TestReconcile_FindsLossInYear writes one reading a minute for a year, except 37 of these readings.
+// The reconciliation must find the hours of the 37 readings with at most two requests, which have at
+// most 20 kB together. WriteMissing must then send at most 40 hours, and nothing when it is called
+// again.
 func TestReconcile_FindsLossInYear(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) {
 		st, err := local.Open(local.Options{Dir: t.TempDir(), Now: o.Now, MinFree: -1})
@@ -168,8 +169,8 @@ func writeAll(t *testing.T, s *server, readings []varve.Reading) {
 }
 
 // TestDigestsPost_SignsReceipt compares the digests of two hours. One hour has a reading that the store
-// lacks. The receipt of the answer must be signed with the server's key, and must state the windows
-// and the stored readings, not the ones of the sender.
+// lacks. The receipt of the answer must be signed with the server's key, and must state the windows and
+// the stored readings, not the sent readings.
 func TestDigestsPost_SignsReceipt(t *testing.T) {
 	s := newServer(t, nil)
 	var sent []varve.Reading

@@ -14,7 +14,7 @@ func (s *server) preview(query, rule string) *reply {
 	return s.send(http.MethodPost, "/v1/alert-rules/preview"+query, rule, "Content-Type", "application/json")
 }
 
-// TestPreviewRule_ListsAlertsThatRuleOpens previews a rule, and adds it afterwards. Resent
+// TestPreviewRule_ListsAlertsThatRuleOpens previews a rule, and adds it afterward. Resent
 // readings must open the previewed alerts.
 func TestPreviewRule_ListsAlertsThatRuleOpens(t *testing.T) {
 	s := newServer(t, nil)

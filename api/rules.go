@@ -115,7 +115,6 @@ func (h *rulesHandler) putRule(ctx context.Context, in *rulePut) (*reply[wire.Ru
 	return h.ruleReply(r, err)
 }
 
-// ruleReply returns the answer of a route that reads or changes one rule.
 func (h *rulesHandler) ruleReply(r alerts.Rule, err error) (*reply[wire.RuleBody], error) {
 	if err != nil {
 		return nil, h.problem(prefixParam(err, "body", "rule"))

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestSnapshot_ExistsAsLongAsItsRequest checks that a snapshot lives for hours, that only one exists
-// at a time, and that it is deleted when its client disconnects or the server stops.
+// TestSnapshot_ExistsAsLongAsItsRequest checks that a snapshot lives for hours, and that only one
+// exists at a time. It must be deleted when its client disconnects or the server stops.
 func TestSnapshot_ExistsAsLongAsItsRequest(t *testing.T) {
 	for name, end := range map[string]func(*api.Server, context.CancelFunc){
 		"the client goes":  func(_ *api.Server, gone context.CancelFunc) { gone() },

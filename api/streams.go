@@ -50,7 +50,6 @@ func (h *streamsHandler) streamInfo(st *streams.Stream) wire.StreamInfo {
 	}
 }
 
-// spreading is a request to set the number of shards of a device.
 type spreading struct {
 	Stream string `path:"stream" doc:"the stream"`
 	Device string `path:"device" doc:"the device"`

@@ -133,8 +133,8 @@ func (h *streamSeriesHandler) scanTable(ctx context.Context, t grid.Table, scan 
 	return nil
 }
 
-// withoutRow returns an error for the answer. Damage can be in a row of another tenant, so only the log has
-// the cause, and only a request that may see tables gets the name of the table.
+// withoutRow returns an error for the answer. Damage can be in a row of another tenant, so only the log
+// has the cause. Only a request that may see tables gets the name of the table.
 func withoutRow(r *http.Request, t grid.Table, err error) error {
 	if !errors.Is(err, store.ErrDamaged) {
 		return err

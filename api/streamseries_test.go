@@ -136,8 +136,8 @@ func (d damagedSource) Series(ctx context.Context, q store.SeriesQuery) (store.S
 	return d.Source.Series(ctx, q)
 }
 
-// TestStreamSeries_HidesDamagedRow checks that only the log has the key of a damaged row, and that only a
-// request that may see tables gets the name of the table.
+// TestStreamSeries_HidesDamagedRow checks that only the log has the key of a damaged row. Only a
+// request that may see tables may get the name of the table.
 func TestStreamSeries_HidesDamagedRow(t *testing.T) {
 	l := &locked{server: start(t, nil, nil, func(o *api.Options) { o.Tables = damagedSource{o.Tables} })}
 	l.write(good(noon))

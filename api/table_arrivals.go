@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/store/tablescan"
 )
 
-// tableArrivalsHandler counts the readings of a table by the day of their arrival.
 type tableArrivalsHandler struct {
 	*tablesHandler
 	scanner tablescan.Scanner

@@ -78,7 +78,6 @@ func tableInfo(p *rotator.Policy, in *store.Info, now time.Time) wire.TableInfo 
 	}
 }
 
-// atTime is a request for the plan at a time.
 type atTime struct {
 	At string `query:"at" doc:"RFC 3339, a date, or relative to now as in +30d; default: now"`
 }
@@ -142,7 +141,6 @@ func (h *tablesHandler) otherTables(ctx context.Context, own int) (int, error) {
 	return max(all-own, 0), nil
 }
 
-// onePlan is a request to apply a plan.
 type onePlan struct {
 	Plan string `query:"plan" doc:"the digest of the plan that was read; another plan is refused with 409"`
 }
@@ -229,7 +227,6 @@ func (h *tablesHandler) mustBeRetired(ctx context.Context, t grid.Table) error {
 	return nil // the store reports a missing table
 }
 
-// holding is a request to put a table or an archive on hold.
 type holding struct {
 	Name string `path:"name" doc:"the table's whole name"`
 	Body struct {

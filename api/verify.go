@@ -106,7 +106,6 @@ func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// verifyRate returns the requested rate, or 0 if none is requested.
 func verifyRate(r *http.Request) (int64, error) {
 	asked := r.URL.Query()
 	if err := writes.Known(asked, "rate"); err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// newVerifying returns a server that verifies its store with the function "verify".
 func newVerifying(t *testing.T, verify api.Verifier) *api.Server {
 	t.Helper()
 	return newOperated(t, verify, nil)

@@ -49,7 +49,6 @@ func (h *whyHandler) addRoutes(o *operations) {
 	}, h.getWhy)
 }
 
-// whyQuery is the request for one reading.
 type whyQuery struct {
 	Device string `path:"device" doc:"the device"`
 	Time   string `query:"time" required:"true" doc:"event time of the reading, in the forms of readings; a whole second stands for all readings in it"`

@@ -11,9 +11,9 @@ import (
 
 const whyPath = "/v1/devices/d1/why?time=2026-11-18T12:00:00Z"
 
-// TestWhy_HidesTablesFromTenants asks for a reading of a tenant other than default. The answer must have
-// the reading, its rule and its expiry, and no table. After the expiry, the coverage of a query must
-// count the tenant's expired readings, and must not count tables.
+// TestWhy_HidesTablesFromTenants asks for a reading of a tenant other than default. The answer must
+// have the reading and the retention that applies to it, and must not name tables. After the expiry,
+// the coverage of a query must count the tenant's expired readings, and must not name tables.
 func TestWhy_HidesTablesFromTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]

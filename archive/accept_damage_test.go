@@ -110,8 +110,9 @@ func checkPlan(t *testing.T, p *archive.Acceptance, lost []varve.Reading) {
 	}
 }
 
-// TestAccept_ShowsLossOfDamagedFile removes a file from an archive of more than a page of series. The plan
-// lists the lost series and days. Only its digest is accepted, and the other readings stay.
+// TestAccept_ShowsLossOfDamagedFile removes a file from an archive of more than a page of series. The
+// plan lists the lost series and days. Only the digest of the plan is accepted, and the other readings
+// stay.
 func TestAccept_ShowsLossOfDamagedFile(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *damagedWorld){
 		"single": func(*testing.T, *damagedWorld) {},

@@ -44,8 +44,8 @@ func (c *candidate) isReplaced(list []candidate) bool {
 }
 
 // mayFollow reports whether the archive may be accepted for a record. It may if the recorded archive is
-// not complete, or if this archive has the same readings, has replaced the recorded one, or was written
-// later. An earlier archive may still have readings that were erased since.
+// not complete. It also may if this archive has the same readings, has replaced the recorded one, or
+// was written later. An earlier archive may still have readings that were erased since.
 func (c *candidate) mayFollow(r *Record) bool {
 	switch {
 	case r.State != Archived, c.entry.equals(r.Readings, r.Digest), c.replaces(r):

@@ -98,8 +98,8 @@ func writeFleet(b *testing.B, s store.Store, devices int) (n int) {
 	return n
 }
 
-// BenchmarkReader reads a week of one device from an archive of 100 devices in a folder, with nothing
-// in memory.
+// BenchmarkReader reads a week of one device from an archive of 100 devices in a folder. The reader has
+// no cached data.
 func BenchmarkReader(b *testing.B) {
 	s, err := local.Open(local.Options{Dir: b.TempDir(), MinFree: -1, Now: clock})
 	if err != nil {

@@ -73,8 +73,9 @@ func (w *clockWorld) retire() {
 	}
 }
 
-// TestCheck_RefusesArchiveOfWrongClock archives a table while the clock is years ahead. After the
-// clock is correct again, readings arrive that the archive lacks, and the table is retired.
+// TestCheck_RefusesArchiveOfWrongClock archives a table while the clock is years ahead. After the clock
+// is correct again, readings arrive that the archive lacks, and the table is retired. The archive must
+// not permit the drop of the table.
 func TestCheck_RefusesArchiveOfWrongClock(t *testing.T) {
 	w := newClockWorld(t, func(s archive.Source, _ *clockWorld) archive.Source { return s })
 	w.write()
@@ -112,7 +113,8 @@ func (s slowSource) Read(ctx context.Context, r store.Range, dst []varve.Reading
 }
 
 // TestCheck_RefusesArchiveReadBeforeRetirement retires a table after it was read, and before its
-// archive is complete. A reading is written in between.
+// archive is complete. A reading is written in between. The archive, which lacks this reading, must not
+// permit the drop of the table.
 func TestCheck_RefusesArchiveReadBeforeRetirement(t *testing.T) {
 	once := false
 	w := newClockWorld(t, func(s archive.Source, w *clockWorld) archive.Source {

@@ -7,17 +7,22 @@
 //
 //   - [Archiver] archives tables, verifies archives, and deletes them after their retention.
 //   - [Reader] reads a series from archives, by ranges of their files.
-//   - [objectstore.Store] holds the files: a folder or an S3 bucket.
 //   - [Manifest] lists the files of an archive, with their checksums.
-//   - [Catalog] holds a [Record] for each table in the registry.
-//   - The package parquetfile has the format of the files.
+//   - [Catalog] holds a [Record] for each table in the registry. [Merged] is an archive of several.
+//   - [Acceptor] makes a record describe the stored archive, if an operator accepts its losses.
 //
-// These rules always hold:
+// The files are in an [objectstore.Store]: a folder or an S3 bucket. Package parquetfile has their
+// format. These rules always hold:
 //
 //   - An object is never overwritten. A new attempt has new names.
 //   - A record gets the state archived only after all files were read back, decoded and recounted.
-//   - Before the end of the retention, only leftovers and replaced archives are deleted. Leftovers are files
-//     of attempts in a record that no manifest names. Merges and erasures replace archives.
+//   - Before the end of the retention, only leftovers and replaced archives are deleted. Leftovers
+//     are files of attempts in a record that no manifest names. Merges and erasures replace
+//     archives.
 //   - A merged archive is deleted only if each of its tables has another archive, or has expired.
-//   - A process may die between any two steps. The next run completes the archive, or writes another.
+//
+// A failed call may be repeated. A process may die between any two steps: the next run completes
+// the archive, or writes another. A read compares each range with its checksum, and fails if it
+// differs. An erasure of an archive on hold fails with a [store.HoldError]. Archiver and Reader are
+// safe for concurrent use. Only one goroutine may use a [SeriesReader].
 package archive

@@ -26,8 +26,8 @@ const (
 	dieAfter                // the process dies after the step
 	shorten                 // only the beginning of an object is written, without an error
 	corrupt                 // an object is written with a wrong byte, without an error
-	vanish                  // an object is written, and is missing afterwards
-	replace                 // an object is written, and another program replaces it afterwards
+	vanish                  // an object is written, and is missing afterward
+	replace                 // an object is written, and another program replaces it afterward
 	faults
 )
 

@@ -43,9 +43,9 @@ func withMergeWorld(t *testing.T, do func(*rapid.T, *mergeWorld)) {
 	})
 }
 
-// TestMerge_SurvivesDiscardByPeer discards a merged archive while the process that wrote it is
-// about to point the records to it. In each round, the discard dies before another one of its
-// steps. No record may point to deleted files.
+// TestMerge_SurvivesDiscardByPeer discards a merged archive while the process that wrote it is about to
+// point the records to it. In each round, the discard dies before a different step. No record may point
+// to deleted files.
 func TestMerge_SurvivesDiscardByPeer(t *testing.T) {
 	for step := range 24 {
 		withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {

@@ -115,7 +115,6 @@ func (w *mergeWorld) existing() (list []grid.Table) {
 	return list
 }
 
-// drop1 archives and drops a table.
 func (w *mergeWorld) drop1(t *rapid.T, tb grid.Table) {
 	w.now = w.now.Add(time.Minute)
 	a := w.whole()

@@ -82,7 +82,7 @@ func changedError(key string, at *RangeEntry) error {
 	return contentError{fmt.Errorf("%s has changed: bytes %d to %d differ", nameOf(key), at.Offset, at.end()-1)}
 }
 
-// count counts a request of a read.
+// count adds a request to the counts of s and of its Reader.
 func (s *SeriesReader) count() {
 	s.requests.Add(1)
 	s.reader.requests.Add(1)

@@ -21,8 +21,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestReader_ReturnsRange checks that random ranges of a series equal the readings that were written,
-// in both orders, from any position, and in pages of any size.
+// TestReader_ReturnsRange checks that random ranges of a series equal the written readings, in both
+// orders, from any position, and in pages of any size.
 func TestReader_ReturnsRange(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -42,8 +42,8 @@ func TestReader_ReturnsRange(t *testing.T) {
 	})
 }
 
-// TestReader_FailsOnFaultyObjects checks that a read of a missing, cut or changed object returns the
-// readings that were written or fails, and that the error names the table.
+// TestReader_FailsOnFaultyObjects reads missing, cut and changed objects. A read must return the
+// written readings, or fail with an error that names the table.
 func TestReader_FailsOnFaultyObjects(t *testing.T) {
 	dir := t.TempDir()
 	failed := 0

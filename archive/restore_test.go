@@ -87,7 +87,8 @@ func TestRestore_CompletesCreation(t *testing.T) {
 	}
 }
 
-// TestRestore_LeavesOtherTables restores into tables that no restore has left. It must change nothing.
+// TestRestore_LeavesOtherTables restores into tables that an interrupted restore cannot have left. It
+// must change nothing.
 func TestRestore_LeavesOtherTables(t *testing.T) {
 	for name, prepare := range map[string]func(*clockWorld) error{
 		"with a reading": func(w *clockWorld) error { w.write(); return nil },

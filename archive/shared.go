@@ -123,7 +123,7 @@ func (g *sharedGroups) runFrom(first group) run {
 	return run{first.file, first.index, first.index}
 }
 
-// load sets the manifest. The reader is the first one of the merged archive.
+// load sets the manifest. The argument s is the first reader of the merged archive.
 func (g *sharedGroups) load(m *Manifest, s *SeriesReader) error {
 	tables, err := m.tables()
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 )
 
 // TestArchive_DiscardsUnfinishedOneOfDroppedTable kills a process before each of its steps while it archives a table,
-// which is dropped afterwards. An archive without a manifest is discarded with its files, and then erasures of
+// which is dropped afterward. An archive without a manifest is discarded with its files, and then erasures of
 // the table succeed. An archive with a manifest stays, and can be accepted.
 func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 	randomtest.LimitChecks(t, 1)
@@ -68,9 +68,9 @@ func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 	})
 }
 
-// TestErase_RemovesFilesOfDiedAttempt kills a process before each of its steps while it archives a table once more,
-// with readings of a further device. The device's readings are counted or the archive is searched, and an erasure
-// removes them from all files.
+// TestErase_RemovesFilesOfDiedAttempt kills a process before each of its steps while it archives a
+// table once more, with readings of a further device. CountDevice must count the device's readings, or
+// report that the archive may have others. An erasure must remove them from all files.
 func TestErase_RemovesFilesOfDiedAttempt(t *testing.T) {
 	randomtest.LimitChecks(t, 1)
 	dir := t.TempDir()

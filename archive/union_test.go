@@ -52,8 +52,8 @@ func TestArchive_LosesNoReadingOfRecreatedTable(t *testing.T) {
 	})
 }
 
-// recreate creates a dropped table with new readings and some of its archived ones, and retires it. Then w.want
-// has all of them.
+// recreate creates a dropped table with new readings and some of its archived ones, and retires it.
+// Afterward, w.want has the archived and the new readings.
 func (w *mergeWorld) recreate(t *rapid.T, tb grid.Table) {
 	ctx := context.Background()
 	type key struct {

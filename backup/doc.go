@@ -4,11 +4,22 @@
 //	PLACE/backups/TIME.json     a manifest: the files of one backup
 //	PLACE/running/ID            a mark, which exists while a command changes the place
 //
-// A file is written once, and never changed or replaced. Most files of a snapshot are the same as in an
-// earlier one, so a backup copies only the files that changed since the last one. Files whose name, size
-// and time of modification equal those in the last manifest are not read. The manifest is written after
-// all files were written and read back. So an interrupted backup has no manifest, and the next backup
-// uses the files that it wrote.
+// The main types:
 //
-// The main types are [Place], which stores backups in an [objectstore.Store], and [Manifest].
+//   - [Place] stores backups in an [objectstore.Store], verifies, prunes and restores them.
+//   - [Manifest] lists the files of a backup.
+//   - [Snapshot] describes the folder to copy, and [Report] the result.
+//
+// These rules always hold:
+//
+//   - A file is written once, and never changed or replaced. Most files of a snapshot are the same
+//     as in an earlier one, so a backup copies only the changed files. Files whose name, size and
+//     time of modification equal those in the last manifest are not read.
+//   - The manifest is written after all files were written and read back. So an interrupted backup
+//     has no manifest, and the next backup uses the files that it wrote.
+//   - A folder in which a restore was interrupted cannot be served: see [Place.Restore].
+//
+// A damaged snapshot is backed up, too, and its manifest names the damage. [Place.Prune] deletes
+// nothing if a manifest cannot be read. A failed call may be repeated. Several processes may use a
+// place, but only one at a time makes or prunes backups.
 package backup

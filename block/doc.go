@@ -1,12 +1,15 @@
-// Package block represents readings of one series as columns, so that answers are written without a
-// struct for each reading.
+// Package block represents readings of one series as columns, so that answers need no structs.
 //
 //	chunk ──decode──▶ Block ──Part──▶ query ──▶ wire ──▶ JSON, NDJSON, CSV
 //
-// A [Block] has the times, arrivals, ids and fields of readings in the order of their positions.
-// A [Part] is a range of its readings in the order of a query. A block does not store content ids;
-// [Forms] computes them from the columns.
+// The main types:
+//
+//   - [Block] has the times, arrivals, ids and fields of readings in the order of their positions.
+//   - [Part] is a range of its readings in the order of a query.
+//   - [Column] has the values of one field, and [Numbers] summarizes its numbers in a range.
+//   - [Forms] computes the content ids, which a block does not store.
 //
 // A block's columns are checked when the block is made, before their numbers are decoded. So the
-// methods of a column cannot fail.
+// methods of a column cannot fail. Only one goroutine at a time may use a Block, because the first
+// use of a column may decode its numbers.
 package block

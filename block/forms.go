@@ -15,7 +15,6 @@ type Forms struct {
 	found [2]foundID // the last two results of ID: callers request the ids of a range's two ends once per column
 }
 
-// foundID is the id of a reading.
 type foundID struct {
 	row int // index of the reading plus 1; 0 means that no id is remembered
 	id  varve.ID

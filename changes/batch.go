@@ -140,11 +140,11 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 }
 
 // markers returns the markers of a range of minutes, in the order of minutes and devices. The first
-// marker is at the given sort key, or after it. The result "more" reports whether others
-// follow. For a device and a minute, markers returns all markers or none.
+// marker is at the given sort key, or after it. The result "more" reports whether others follow. For a
+// device and a minute, markers returns all markers or none.
 //
 // If "all" is set, it returns all markers of the range. It then fails if the range has more than twice
-// batchMarkers: no answer had a cursor with such a range, so a client has forged the cursor.
+// batchMarkers. No answer had a cursor with such a range, so a client has forged the cursor.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream
 	span := registry.Span{PKs: s.shards(), From: max(minuteText(first), from), To: minuteText(last + 1), Limit: batchMarkers, Consistent: true}

@@ -115,7 +115,7 @@ func TestChanges_ExpireWithReadings(t *testing.T) {
 	}
 }
 
-// broken is a store that cannot read the horizon while fails is set.
+// broken is a store that cannot read the horizon while the field "fails" is true.
 type broken struct {
 	store.Store
 	fails *atomic.Bool

@@ -322,7 +322,7 @@ const closeTries = 8
 
 // Close removes the record of this process, so that its arrivals are settled immediately. If the store
 // may still perform a write of this process, the record stays until that is impossible. No write
-// may begin afterwards.
+// may begin afterward.
 func (c *Cluster) Close(ctx context.Context) error {
 	c.changing.Lock()
 	defer c.changing.Unlock()

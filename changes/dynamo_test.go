@@ -154,7 +154,7 @@ func TestChanges_IdlePollOnDynamoDB(t *testing.T) {
 	}
 }
 
-// unitsOf writes readings of some devices for ten minutes. It returns the write units for each reading.
+// unitsOf writes readings of some devices for ten minutes. It returns the write units per reading.
 func (n *nodes) unitsOf(t *testing.T, url string, indexed bool, count, perMinute int) float64 {
 	t.Helper()
 	const minutes = 10

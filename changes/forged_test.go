@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestChanges_RefuseForgedCursors reads with cursors that no answer had. A range of all markers of a
-// stream must not be read into memory as a whole, and no cursor may return readings that are not settled.
+// TestChanges_RefuseForgedCursors reads with cursors that no answer contained. A range of all markers
+// of a stream must not be read into memory as a whole. No cursor may return readings that are not
+// settled.
 func TestChanges_RefuseForgedCursors(t *testing.T) {
 	w := newWorld(t, nil)
 	defer w.close()

@@ -156,7 +156,7 @@ func (h *Horizon) put(ctx context.Context, until time.Time, epoch Epoch) error {
 }
 
 // Close stores the exact settled time, without horizonAhead. So a process that starts immediately
-// afterwards need not assign arrivals that are later than its clock.
+// afterward need not assign arrivals that are later than its clock.
 func (h *Horizon) Close(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()

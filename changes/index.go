@@ -91,7 +91,7 @@ func recordIndex(ctx context.Context, items store.Items, s Stream, from time.Tim
 }
 
 // shortened returns the retention that applied before it was raised, as long as the present retention
-// still includes the time of the increase. Afterwards it returns retention.Forever: no limit.
+// still includes the time of the increase. Afterward it returns retention.Forever: no limit.
 func (ix *index) shortened(now time.Time) time.Duration {
 	if ix.raised.IsZero() || !ix.raised.After(retention.Cutoff(now, ix.keep)) {
 		return retention.Forever

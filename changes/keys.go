@@ -23,7 +23,7 @@ const (
 	partition    = "CHANGES"
 	minuteDigits = 10
 	minutePrefix = "M#"
-	separator    = "\x1f"
+	separator    = "\x1f" // no name of a device contains this byte
 )
 
 var horizonKey = store.Key{PK: partition, SK: "HORIZON"}

@@ -61,7 +61,7 @@ func TestCluster_WaitsForLateWrite(t *testing.T) {
 }
 
 // TestCluster_WaitsForDeadMember cuts a process off in the middle of a write. Its arrivals must stay
-// unsettled while the write may be running, and be settled afterwards.
+// unsettled while the write may be running, and be settled afterward.
 func TestCluster_WaitsForDeadMember(t *testing.T) {
 	n := newNodes(t, nil)
 	defer n.close()
@@ -175,7 +175,7 @@ func TestCluster_BeginsEpoch(t *testing.T) {
 }
 
 // TestCluster_OfOffStream checks processes with different settings. The index of an existing stream
-// begins after a delay. It ends when a process writes that has turned the index off.
+// begins after a delay. The index ends when a process that has turned it off writes to the stream.
 func TestCluster_OfOffStream(t *testing.T) {
 	n := newNodes(t, nil)
 	defer n.close()

@@ -1,8 +1,13 @@
 // Package cloudwatch writes metrics for Amazon CloudWatch in its Embedded Metric Format.
 //
-// Once a minute, a [Publisher] writes a line of JSON, which CloudWatch extracts from the logs of
-// the program. So the publisher calls no service, and needs no permission. If a line cannot be
-// written, publishing ends.
+//	readings, rotations, deliveries ──▶ Publisher ── a line of JSON a minute ──▶ log ──▶ CloudWatch
+//
+// A [Publisher] counts readings between two lines, and asks its [Options] for the other numbers. It
+// writes a line every minute, which CloudWatch extracts from the logs of the program. So the
+// publisher calls no service, and needs no permission.
+//
+// If a line cannot be written, [Publisher.Run] ends with the error. The counts of a process that
+// dies are lost since its last line. A Publisher is safe for concurrent use.
 package cloudwatch
 
 import (

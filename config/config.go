@@ -1,17 +1,20 @@
 // Package config reads Varve's configuration.
 //
-//	defaults ◀── YAML file ◀── environment (VARVE_…) ◀── flags   (each overrides the layers on its left)
-//	                        │
-//	                        ▼
-//	          Loaded: Config, and the origin of each value
+//	defaults ◀─ YAML file ◀─ environment (VARVE_…) ◀─ flags   (each overrides all on its left)
+//	                      │
+//	                      ▼
+//	        Loaded: Config, and the origin of each value
 //
-// The main types:
+// The main types and functions:
 //
-//   - Config has all settings, and derives the policies of other packages.
-//   - Source names the file, the environment and the flags.
-//   - Mistakes lists all mistakes together, each with its origin.
+//   - [Config] has all settings, and derives the policies of other packages.
+//   - [Source] names the file, the environment and the flags.
+//   - [Load] returns [Loaded]: the settings with their origins.
+//   - [Mistakes] lists all mistakes together, each with its origin.
 //
-// Load returns the valid settings even if others are invalid.
+// Load returns the valid settings even if others are invalid. Then the error is Mistakes. An
+// unknown setting is a mistake, and an unknown variable with the prefix [EnvPrefix] is a warning.
+// Secrets of notifiers and brokers are in files or variables, and a Config has only their names.
 package config
 
 import (
@@ -65,10 +68,10 @@ type Config struct {
 // Server configures the HTTP server.
 type Server struct {
 	Listen  string        // address and port
-	Hosts   string        // names by which a proxy in front calls the server, separated by commas
+	Hosts   string        // host names that a proxy in front of the server uses for it, separated by commas
 	TLSCert string        // file of a certificate chain; if empty, no TLS
 	TLSKey  string        // file of the certificate's private key
-	Proxied bool          // if true, a proxy in front terminates TLS
+	Proxied bool          // if true, a proxy in front of the server terminates TLS
 	Drain   time.Duration // maximum time for which a shutdown waits for running requests
 	// DebugListen is a loopback address and port that serve profiles. If empty, profiles are off.
 	DebugListen string

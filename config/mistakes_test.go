@@ -30,8 +30,8 @@ varve.yaml:21: streams.t.retention: 100y is longer than the 1s of class x: put t
 varve.yaml:22: streams.u/v: stream "u/v": use letters, digits, . _ - and begin with a letter or digit
 varve.yaml:24: rotator.every: unknown setting: varve config print lists all settings`
 
-// TestMistakes_AreReportedTogether checks that all mistakes of the file, the environment and the
-// flags are reported together, each with its origin, in the order of the file's lines.
+// TestMistakes_AreReportedTogether checks that all mistakes of the file, the environment and the flags
+// are reported together. Each must have its origin, and mistakes of the file are in the order of its lines.
 func TestMistakes_AreReportedTogether(t *testing.T) {
 	values, names := flags("limits.requests=0", "nope=1")
 	got := mistakes(t, config.Source{

@@ -75,8 +75,8 @@ func tolerance(key, setting string) int {
 	return len(key) / 3
 }
 
-// dotted replaces the underscores of a key by dots. In the name of a variable, an underscore can stand
-// for either of them.
+// dotted replaces the underscores of a key with dots. In the name of a variable, an underscore can
+// stand for either of them.
 func dotted(key string) string { return strings.ReplaceAll(key, "_", ".") }
 
 // candidatesFor returns the settings that a key can mean, including settings of its class, stream, topic
@@ -108,7 +108,7 @@ func candidatesFor(key string) (candidates []string) {
 	return candidates
 }
 
-// distance returns the least number of letters to insert, delete or replace to turn a into b: the
+// distance returns the smallest number of letters to insert, delete or replace to turn a into b: the
 // Levenshtein distance.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)

@@ -81,7 +81,7 @@ func checkNumber(t tb, text string) {
 	checkCanonical(t, n)
 }
 
-// checkText checks that the text of n is a JSON number, and that parsing it returns a number with
+// checkText checks that the text of n is a JSON number. Parsing the text must return a number with
 // the same value and text.
 func checkText(t tb, n decimal.Number) {
 	t.Helper()

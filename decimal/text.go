@@ -106,7 +106,7 @@ func (d *decimalScan) digit(c byte) {
 	}
 }
 
-// wide appends digit c to the 128-bit coefficient, after the zeros that were only counted.
+// wide appends digit c to the 128-bit coefficient, or records that the number has too many digits.
 func (d *decimalScan) wide(c byte) {
 	if d.digits+d.zeros >= MaxDigits {
 		d.toomany = true

@@ -4,9 +4,15 @@
 //	               └─ item by state          LOG_STATE#<state>#<time>#<id>
 //	List ── entries of a device, an operator or a supervisor, in the order of time
 //
-// Log is the log of all tenants. Entry is one entry, and Query selects entries.
+// The main types and functions:
 //
-// An entry is stored as two items, so that a list of one state, or of all states, is one ordered
-// query. The item by time is written first, and the item by state second. If Add fails in between,
-// the entry is not acknowledged, and is completed when it is resent. An entry never changes.
+//   - [Log] is the log of all tenants.
+//   - [Entry] is one entry, and [Query] selects entries.
+//   - [FindEntries] finds the items of a device, for an erasure.
+//
+// An entry never changes. It is stored as two items, so that a list of one state, or of all states,
+// is one ordered query. The item by time is written first, and the item by state second.
+//
+// If [Log.Add] fails in between, the entry is not acknowledged, and is completed when it is resent.
+// A resent entry has the same id, so it is a duplicate. A Log is safe for concurrent use.
 package devicelog

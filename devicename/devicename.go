@@ -1,9 +1,13 @@
-// Package devicename joins the name of a device with labels, and separates them again. Labels are tags
-// of line protocol that do not name the device.
+// Package devicename joins the name of a device with labels, and separates them again.
 //
 //	sensor_01 + cpu=cpu0, site=north  ◀──▶  sensor_01;cpu=cpu0;site=north
 //
-// Names without labels, and names that [Join] cannot have made, stay as they are.
+// A [Label] is a tag of line protocol that does not name the device. [Join] returns the whole name,
+// and [Split] its parts. The characters %, ; and = are escaped, so both functions are exact
+// inverses.
+//
+// The caller of Join must sort the labels by key. Names without labels, and names that Join cannot
+// have made, stay as they are. Neither function can fail, and both are pure.
 package devicename
 
 import (

@@ -14,9 +14,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestEngine_RecountsDueMarkers checks that an engine recounts the hours of due dirty markers,
-// reports the recount, and returns the same roll-ups at all times. With roll-ups off, it processes
-// existing markers and writes no new ones.
+// TestEngine_RecountsDueMarkers checks that an engine recounts the hours of due dirty markers, and
+// reports the recount. The roll-ups must be the same at all times. With roll-ups off, the engine
+// must process existing markers and write no new ones.
 func TestEngine_RecountsDueMarkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int
@@ -97,7 +97,7 @@ func TestEngine_RetriesFailedCount(t *testing.T) {
 }
 
 // TestEngine_KeepsTablesForRecount checks that roll-ups delay the drop of retired tables. Without
-// roll-ups, only the grace delays it.
+// roll-ups, only the policy's Grace delays it.
 func TestEngine_KeepsTablesForRecount(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		e := open(t, engine.Options{Store: mem.New(nil), Rotation: rotation(func(p *rotator.Policy) { p.Grace = time.Hour }), NoRollups: off})

@@ -74,8 +74,8 @@ func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	})
 }
 
-// TestAlerts_IgnoreShortRetention checks alerts for a device whose retention is shorter than the
-// time for which a condition must be true, or than a silence.
+// TestAlerts_IgnoreShortRetention checks alerts for a device with a short retention. The retention
+// is shorter than the time for which a condition must be true, or than a silence.
 func TestAlerts_IgnoreShortRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})

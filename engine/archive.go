@@ -78,7 +78,6 @@ func (e *Engine) ArchiveStats() ArchiveStats {
 	return e.archives.stats
 }
 
-// record counts an attempt to archive a table, and reports it.
 func (a *archives) record(now time.Time, t grid.Table, r archive.Record, took time.Duration, err error) {
 	a.mu.Lock()
 	s := &a.stats
@@ -119,7 +118,6 @@ func (a *archives) takeSuspects() map[grid.Table]bool {
 	return suspects
 }
 
-// wireArchive creates the archiver, if an archive is configured.
 func (e *Engine) wireArchive(o Options) {
 	e.archives.opts = o.Archive
 	if o.Archive.Objects == nil {

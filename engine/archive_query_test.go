@@ -82,11 +82,11 @@ func TestQuery_WithArchivesReturnsEveryReadingOnceOnDynamoDB(t *testing.T) {
 type archivePast struct {
 	*engine.Engine
 	root    string
-	prefix  string // prefix of the names of all tables
+	prefix  string
 	clock   time.Time
-	shared  atomic.Pointer[time.Time] // copy of clock, which the goroutines of the engine read
+	shared  atomic.Pointer[time.Time] // copy of the field "clock", which the goroutines of the engine read
 	copies  []tableCopy
-	dropped int // number of dropped tables
+	dropped int
 	oldest  int // maximum age of the readings that the method "write" stores, in units of 3 days
 }
 
@@ -158,7 +158,7 @@ func (p *archivePast) live(t *rapid.T) {
 	p.compare(t)
 }
 
-// write stores readings of up to p.oldest.
+// write stores readings whose event times are at most p.oldest × 3 days old.
 func (p *archivePast) write(t *rapid.T) {
 	request, err := p.Router.Admit()
 	p.must(t, err)
@@ -252,7 +252,6 @@ func (p *archivePast) want(device string, q *query.Query, selected func(grid.Tab
 	})
 }
 
-// compare checks the answers to random queries.
 func (p *archivePast) compare(t *rapid.T) {
 	records, err := p.Archiver.Catalog().List(context.Background())
 	p.must(t, err)

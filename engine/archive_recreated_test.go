@@ -7,9 +7,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestArchive_HasReadingsOfRecreatedTable archives and drops a table with three readings. The clock is set back into
-// its month, and the router recreates the table for another reading. After the next drop, and after a merge,
-// queries must return all readings.
+// TestArchive_HasReadingsOfRecreatedTable archives and drops a table with three readings. The clock is
+// set back into its month, and the router recreates the table for another reading. After the next drop,
+// and after a merge, queries must return all readings.
 func TestArchive_HasReadingsOfRecreatedTable(t *testing.T) {
 	w := openArchiveWorld(t)
 	at := w.clock

@@ -42,8 +42,8 @@ func TestArchive_IsNotReplacedDuringRestore(t *testing.T) {
 	}
 }
 
-// TestArchive_OnHoldOutlivesItsRetention checks that the archive of a dropped table remains after
-// its retention while the archive is on hold, and is deleted once the hold is released.
+// TestArchive_OnHoldOutlivesItsRetention checks that the archive of a dropped table outlives its
+// retention while the archive is on hold. Once the hold is released, the archive must be deleted.
 func TestArchive_OnHoldOutlivesItsRetention(t *testing.T) {
 	w := openArchiveWorld(t)
 	ctx := t.Context()

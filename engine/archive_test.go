@@ -67,8 +67,8 @@ func (w *archiveWorld) run(after time.Duration) map[rotator.Kind]int {
 	return p.Counts()
 }
 
-// TestArchive_KeepsTablesOnHold checks that a table on hold is archived and never dropped, and that its
-// archive is not deleted after the retention of archives.
+// TestArchive_KeepsTablesOnHold checks that a table on hold is archived and never dropped. Its
+// archive must not be deleted after the retention of archives.
 func TestArchive_KeepsTablesOnHold(t *testing.T) {
 	w := openArchiveWorld(t)
 	table := tableOfOne(t, w.Engine, w.clock)

@@ -30,11 +30,11 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// past is an engine whose answers are recorded, and compared with answers to the same questions as of
-// the time of the record.
+// past is an engine with a record of its answers. The test later compares them with answers to the
+// same questions as of the recorded times.
 type past struct {
 	t     interface{ Fatalf(string, ...any) }
-	draw  func(label string, n int) int // a number from 0 to n-1
+	draw  func(label string, n int) int // draws a number from 0 to n-1
 	clock time.Time
 	// shared is the clock for the goroutines of the engine.
 	shared atomic.Pointer[time.Time]
@@ -84,7 +84,7 @@ func (p *past) close() {
 	}
 }
 
-// step does one of these at random: it writes readings, waits, runs the background jobs, asks a
+// step performs a random action: it writes readings, waits, runs the background jobs, asks a
 // question, or repeats the recorded questions.
 func (p *past) step() {
 	switch p.draw("step", 8) {

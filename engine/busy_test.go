@@ -69,7 +69,6 @@ func upload(tb testing.TB, ruled bool) (took, cpu time.Duration, raised int) {
 	return took, cpu, countAlerts(tb, e)
 }
 
-// processorTime returns the processor time that this process has used so far.
 func processorTime(tb testing.TB) time.Duration {
 	tb.Helper()
 	var u syscall.Rusage

@@ -153,7 +153,7 @@ func (o Options) withDefaults() Options {
 		o.Schedule = "@hourly"
 	}
 	if o.Holder == "" {
-		host, _ := os.Hostname() // on failure, the rest of the name is enough
+		host, _ := os.Hostname() // without a host name, the rest of the text is unique enough
 		o.Holder = fmt.Sprintf("%s-%d-%x", host, os.Getpid(), rand.Uint64())
 	}
 	if o.Now == nil {

@@ -75,14 +75,12 @@ func (l *log) events() engine.Events {
 	}}
 }
 
-// recorded returns the ends and errors of runs, and the number of actions.
 func (l *log) recorded() (ends []time.Time, errs []error, steps int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.ends), slices.Clone(l.errs), l.steps
 }
 
-// wait advances the fake time.
 func wait(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()

@@ -9,7 +9,7 @@ import (
 )
 
 // TestErasure_IsPlannedAfterLastArrival stores a reading, and then sets the clock back by a minute.
-// The reading would be left out of a plan at that time, so the plan must fail until the clock has
+// A plan at that time would leave out the reading. So the plan must fail until the clock has
 // reached the arrival of the reading.
 func TestErasure_IsPlannedAfterLastArrival(t *testing.T) {
 	w := openArchiveWorld(t)

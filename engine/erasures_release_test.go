@@ -42,7 +42,7 @@ func (w *archiveWorld) counted() (hourly, daily int64) {
 	return hourly, daily
 }
 
-// aggregate counts the dirty hours.
+// aggregate advances the clock by three hours, so that markers are due, and runs the aggregator.
 func (w *archiveWorld) aggregate() {
 	w.t.Helper()
 	w.clock = w.clock.Add(3 * time.Hour)
@@ -51,7 +51,6 @@ func (w *archiveWorld) aggregate() {
 	}
 }
 
-// begin begins an erasure and returns its id.
 func (w *archiveWorld) begin(target erasures.Target) string {
 	w.t.Helper()
 	p, err := w.Erasures.Plan(w.t.Context(), target)
@@ -65,7 +64,7 @@ func (w *archiveWorld) begin(target erasures.Target) string {
 	return r.ID
 }
 
-// passUntil makes passes of an erasure until it has a state.
+// passUntil runs the erasures, 20 minutes apart, until an erasure has the given state.
 func (w *archiveWorld) passUntil(id string, want erasures.State) {
 	w.t.Helper()
 	for range 5 {

@@ -17,7 +17,7 @@ import (
 var erasureSeeds = flag.Uint64("erasures", 3, "number of random worlds in which data is erased")
 
 // TestErasure_DeletesTargetAlone erases random targets while the store fails and the process is
-// restarted. Afterwards, the target has no data, all other data is as it was, and roll-ups equal a
+// restarted. Afterward, the target has no data, all other data is as it was, and roll-ups equal a
 // recount.
 func TestErasure_DeletesTargetAlone(t *testing.T) {
 	for seed := range *erasureSeeds {
@@ -77,8 +77,8 @@ func TestErasure_DeletesTargetAlone(t *testing.T) {
 	}
 }
 
-// TestErasure_LeavesHeldTables erases a device whose tables are on hold, except one. The readings
-// on hold stay until the hold is released, and then they are erased. Later readings must stay.
+// TestErasure_LeavesHeldTables erases a device while one of its tables is on hold. The readings on hold
+// stay until the hold is released, and then they are erased.
 func TestErasure_LeavesHeldTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newErasing(t, 1)

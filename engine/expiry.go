@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// expirerOf returns the store as a store.Expirer. It is nil if the store's database deletes expired
-// readings on its own, as DynamoDB does; then the returned duration is the grace of that deletion.
+// expirerOf returns the store as a store.Expirer. If the store's database deletes expired readings
+// on its own, as DynamoDB does, expirerOf returns nil and the grace of that deletion.
 func expirerOf(s store.Store, o *router.Options) (store.Expirer, time.Duration) {
 	if expirer, ok := s.(store.Expirer); ok {
 		return expirer, 0

@@ -136,7 +136,7 @@ func afterAll(t *testing.T, clock time.Time, all []varve.Reading) string {
 	return described(t, e, "a") + described(t, e, "b")
 }
 
-// described returns all known data of a device as text, without arrivals.
+// described returns the latest reading, the alerts and the roll-ups of a device as text.
 func described(t *testing.T, e *engine.Engine, device string) string {
 	t.Helper()
 	var b strings.Builder

@@ -63,7 +63,7 @@ func (r *scaleRun) addProcess(t *testing.T, holder string) {
 	})
 }
 
-// useRows writes rows with both processes, and advances the clock by ten seconds.
+// useRows writes a number of readings with each process, and advances the clock by ten seconds.
 func (r *scaleRun) useRows(t *testing.T, rows int) {
 	t.Helper()
 	for _, s := range r.stores {

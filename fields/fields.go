@@ -1,18 +1,27 @@
-// Package fields bounds the number of different fields of a series. Roll-ups, which never expire,
-// and the columns of CSV grow with each field.
+// Package fields bounds the number of different fields of a series.
+//
+// Roll-ups, which never expire, and the columns of CSV grow with each field.
+//
+//	Admit ──▶ names in memory ──▶ item of the series, if it has many names ──▶ verdicts
 //
 // A [Registry] remembers the field names of recently written series, as hashes. The names of a
 // series with many fields are also stored, in one item for each series. A process reads the item
 // once while it remembers the series, and again if another process has changed it. It writes the
-// item when names are added.
+// item when names are added. [Registry.Forget] removes the names of a series whose item was
+// deleted.
 //
-// The bound can be exceeded in one way. At most 64 names for each series and process are not stored.
-// Other processes do not know these names, and a process forgets them when it ends or its cache is
-// full. All other names stay within the limit even if several processes share tables. A process that
-// adds names decides once more if another process has filled the series in the meantime.
+// These rules always hold:
+//
+//   - A reading without new names is never rejected because of the limit.
+//   - The bound can be exceeded in one way. At most 64 names for each series and process are not
+//     stored. Other processes do not know these names, and a process forgets them when it ends or
+//     its cache is full.
+//   - All other names stay within the limit even if several processes share tables. A process that
+//     adds names decides once more if another process has filled the series in the meantime.
 //
 // If the item of a series cannot be read or written, readings with new names for it are rejected as
-// unavailable.
+// unavailable. Clients may resend them. [Registry.Admit] itself fails only if its context ends. A
+// Registry is safe for concurrent use.
 package fields
 
 import (

@@ -2,8 +2,21 @@
 //
 //	temperature > 30 and level = error ──▶ Parse ──▶ Filter ──▶ Matches(reading)
 //
-// Filter is a list of conditions that must all be true. Comparisons are exact. A condition never
-// matches a reading without its field.
+// The main types and functions:
+//
+//   - [Parse] parses the conditions of a user.
+//   - [Filter] is a list of conditions that must all be true.
+//   - [Condition] compares one field with a value.
+//   - [Profile] records the compared fields and kinds, to explain why a filter matches nothing.
+//
+// These rules always hold:
+//
+//   - Comparisons are exact.
+//   - A condition never matches a reading without its field.
+//   - [Filter.String] returns a text that Parse accepts.
+//
+// Parse fails for an invalid text, or for more than [MaxConditions] conditions. The error has the
+// remedy. Matching cannot fail. Goroutines may share a Filter, but not a Profile.
 package filter
 
 import (

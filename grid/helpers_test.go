@@ -13,7 +13,7 @@ const week = 7 * 24 * time.Hour
 // monday is the first Monday after 1970-01-01. In weeksFrom, week 1 begins on it.
 var monday = time.Date(1970, 1, 5, 0, 0, 0, 0, time.UTC)
 
-// onMonday reports whether a unix time is a Monday at 00:00 UTC, or the beginning of 1970, at which
+// onMonday reports whether a Unix time is a Monday at 00:00 UTC, or the beginning of 1970, at which
 // the first week begins.
 func onMonday(sec int64) bool {
 	return sec == 0 || sec > 0 && (sec-monday.Unix())%int64(week/time.Second) == 0

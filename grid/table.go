@@ -19,7 +19,7 @@ type Table struct {
 
 // Name returns the name of the table: <prefix>_<start>_<end>_<MM>_<YYYY>.
 //
-// An example is varve_1794787200_1795392000_11_2026. The ends of the range are unix seconds
+// An example is varve_1794787200_1795392000_11_2026. The ends of the range are Unix seconds
 // with ten digits, so that names sort by event time.
 func (t Table) Name() string {
 	return fmt.Sprintf("%s_%010d_%010d_%02d_%04d", t.Prefix, t.Start, t.End, t.Month.Calendar(), t.Month.Year())

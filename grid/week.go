@@ -15,11 +15,11 @@ const (
 
 func weekOf(sec int64) int64 { return floorDiv(sec-weekOrigin, weekSeconds) }
 
-// weekStart returns the beginning of a week as a unix time. It returns 0 for week 0, because names
+// weekStart returns the beginning of a week as a Unix time. It returns 0 for week 0, because names
 // cannot contain negative times.
 func weekStart(week int64) int64 { return max(weekOrigin+week*weekSeconds, 0) }
 
-// onGrid reports whether a unix time is the beginning of a week.
+// onGrid reports whether a Unix time is the beginning of a week.
 func onGrid(sec int64) bool { return weekStart(weekOf(sec)) == sec }
 
 func floorDiv(a, b int64) int64 {
@@ -30,7 +30,7 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Range is a half-open range of event time in unix seconds, [Start, End). In a table, both are
+// Range is a half-open range of event time in Unix seconds, [Start, End). In a table, both are
 // Mondays at 00:00 UTC, except that Start may be 0.
 type Range struct {
 	Start, End int64
@@ -47,7 +47,7 @@ func (r Range) Window() varve.Window {
 	return varve.Window{From: instant(r.Start), To: instant(r.End)}
 }
 
-// instant converts a unix time. A time after varve.MaxTime becomes varve.MaxTime, so that its
+// instant converts a Unix time. A time after varve.MaxTime becomes varve.MaxTime, so that its
 // nanoseconds do not overflow.
 func instant(sec int64) time.Time {
 	if sec > varve.MaxTime/int64(time.Second) {

@@ -134,7 +134,7 @@ func (in *Ingester) Pace() *lanes.Pace {
 	return in.opts.Router.Pace()
 }
 
-// Close ends the session. The session must not be used afterwards.
+// Close ends the session. The session must not be used afterward.
 func (s *Session) Close() {
 	s.request.Done()
 	s.batch.Share(nil)

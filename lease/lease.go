@@ -1,17 +1,27 @@
-// Package lease lets only one process of a cluster do a job at a time, by means of the registry.
+// Package lease lets only one process of a cluster do a job at a time.
 //
-// A lease is an item with a holder, a fencing token and an end. The types are [Manager], which
-// acquires leases, and [Lease].
+//	Acquire ──▶ Lease ──▶ Check before each action ──▶ Release
+//	   │                    │
+//	   ErrHeld              ErrLost: stop
 //
-//   - Each acquisition raises the token. A holder checks its lease before each action. A check that
-//     extends the lease fails if the stored token has changed.
-//   - A lease is taken over after its end. Other processes wait for a margin after the end, because
-//     their clocks may differ from the holder's.
+// A lease is an item of the registry, with a holder, a fencing token and an end. The main types:
+//
+//   - [Manager] acquires leases for one process.
+//   - [Lease] is an acquired lease. [Lease.Token] returns its fencing token.
+//
+// These rules always hold:
+//
+//   - Each acquisition raises the token. A check that extends the lease fails if the stored token
+//     has changed.
+//   - A lease is taken over after its end. Other processes wait for a margin of three times
+//     [MaxClockSkew] after the end, because their clocks may differ from the holder's.
 //   - A lease is also taken over if another process sees it unchanged for longer than its lifetime,
 //     by the clock of that process alone.
 //
-// If a holder stops, its lease is taken over later. If the registry fails, acquisitions and
-// extensions fail, too.
+// [ErrHeld] means that another process holds the lease, and [ErrLost] that this one lost it. After
+// ErrLost, the holder must stop. If the registry fails, acquisitions and extensions fail, too, and
+// may be retried. If a holder dies, its lease is taken over later. A Manager is safe for concurrent
+// use. A Lease is not.
 package lease
 
 import (

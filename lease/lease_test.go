@@ -43,7 +43,6 @@ func want(t *testing.T, what string, err, is error) {
 	}
 }
 
-// two returns the managers of two processes over one store.
 func two(c *clock) (items store.Items, a, b *lease.Manager) {
 	items = mem.New(nil)
 	return items,

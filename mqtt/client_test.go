@@ -118,7 +118,7 @@ func TestClient_StoresAndAcknowledges(t *testing.T) {
 }
 
 // TestClient_WaitsForStore checks that messages are not acknowledged while the store is busy, and
-// are stored afterwards.
+// are stored afterward.
 func TestClient_WaitsForStore(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p, func(t *testing.T) {

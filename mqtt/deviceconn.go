@@ -8,11 +8,11 @@ import (
 )
 
 // deviceConn is the connection of a device. It ends at a packet that is longer than the limit. The MQTT
-// library would close the connection without an answer; a deviceConn first sends a DISCONNECT with the
+// library would close the connection without an answer. A deviceConn first sends a DISCONNECT with the
 // reason code 0x95 to devices of MQTT 5. Packets before the long one are processed.
 //
-// Only the goroutine of the connection reads from it, and sets isV5. Each write has a time limit of its own,
-// because another goroutine writes if a second connection takes over the client id.
+// Only the goroutine of the connection reads from it, and sets isV5. Each write has a time limit of its
+// own, because another goroutine writes if a second connection takes over the client id.
 type deviceConn struct {
 	net.Conn
 	limit   int  // maximum length of a packet after its fixed header; 0 means no limit

@@ -6,9 +6,9 @@
 //
 // The main types:
 //
-//   - Receiver stores the readings of one message.
-//   - Client subscribes at a broker of the user.
-//   - Listener accepts connections of devices.
+//   - [Receiver] stores the readings of one message, and returns a [Result].
+//   - [Client] subscribes at a broker of the user.
+//   - [Listener] accepts connections of devices. [KeyChecker] checks their keys.
 //
 // These rules always hold:
 //
@@ -18,4 +18,8 @@
 //     sender would resend it forever. A reject beyond the limit of stored rejects is discarded.
 //   - A message of QoS 1 that cannot be stored now is not acknowledged, and its connection is
 //     closed after the time Patience. Then the sender or the broker resends the message.
+//
+// The readings of a resent message are duplicates, unless their event time is the arrival of the
+// message. A Client reconnects until [Client.Close]. After an error of [Receiver.Receive], a retry
+// must have the same arrival. A Receiver is safe for concurrent use.
 package mqtt

@@ -121,8 +121,8 @@ func TestListener_AcceptsManyOpenMessages(t *testing.T) {
 	}
 }
 
-// TestListener_AcceptsLongKeepAlive checks that keep-alives above 43,690 s are reduced to it: the server
-// closes a connection after one and a half keep-alives, which must fit 16 bits.
+// TestListener_AcceptsLongKeepAlive checks that keep-alives above 43,690 s are reduced to it. The
+// server closes a connection after one and a half keep-alives, which must fit 16 bits.
 func TestListener_AcceptsLongKeepAlive(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)

@@ -4,20 +4,24 @@
 //	 (entry names the     (one process,   (deliveries   (order, back-off,       webhook
 //	  changed alert)       by lease)       and messages) digests)               alertmanager …
 //
-// The main types are:
+// The main types:
 //
-//   - Sender compares changed alerts with the delivered state, and sends messages.
-//   - Message states that an alert opened or was resolved, or counts late alerts.
-//   - Notifier sends messages to one system. Its kinds are Webhook and Alertmanager, and
-//     those in sub-packages.
-//   - Route selects the alerts of a notifier.
-//   - Delivery is the state of one message for one notifier.
+//   - [Sender] compares changed alerts with the delivered state, and sends messages.
+//   - [Message] states that an alert opened or was resolved, or counts late alerts.
+//   - [Notifier] sends messages to one system. Its kinds are [Webhook] and [Alertmanager], and
+//     others in sub-packages.
+//   - [Route] selects the alerts of a notifier.
+//   - [Delivery] is the state of one message for one notifier.
 //
 // Every opening and resolution is delivered at least once, with these exceptions:
 //
 //   - The opening is muted, or the late alerts of its rule are silent.
 //   - A reported alert changes and changes back between two reads of the outbox.
-//   - The message fails permanently: see GiveUp.
+//   - The message fails permanently: see [GiveUp], [GiveUpRefused] and [Gone].
 //
 // Each message has an id, which is the same in every attempt, so that receivers can drop copies.
+//
+// A failed attempt is retried later, and its [Fault] decides for how long. One notifier that fails
+// does not delay the others. If the process dies, another one acquires the lease and continues from
+// the records. A Notifier must be safe for concurrent use.
 package notify

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// failing is a store that fails to write items with a prefix while fails is set.
+// failing is a store that fails to write items with a prefix while the field "fails" is true.
 type failing struct {
 	store.Store
 	prefix string // prefix of the sort keys
@@ -49,8 +49,8 @@ func TestSender_DeliversOpeningAndResolution(t *testing.T) {
 	})
 }
 
-// TestSender_DeliversInOrderOfEvents checks that an alert that opens and is resolved before it is
-// delivered has both messages, and that the messages about a device follow the event times.
+// TestSender_DeliversInOrderOfEvents checks an alert that opens and is resolved before it is delivered.
+// Both messages must be sent, and the messages about a device must follow the event times.
 func TestSender_DeliversInOrderOfEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &receiver{fault: func(*notify.Message) error { return errors.New("down") }}
@@ -279,7 +279,7 @@ func TestSender_RetriesDigestUnchanged(t *testing.T) {
 }
 
 // TestSender_RestsIfResultsCannotBeStored checks that a message is not sent at every read of the
-// outbox while the registry fails, and that it is delivered afterwards.
+// outbox while the registry fails, and that it is delivered afterward.
 func TestSender_RestsIfResultsCannotBeStored(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := &failing{Store: newStore(), prefix: "DELIVERY#"}

@@ -31,8 +31,8 @@ func webhook(t *testing.T, url, secret string) *notify.Webhook {
 	return w
 }
 
-// TestWebhook_SignsMessages checks the headers of a request by the specification of Standard
-// Webhooks: a signature is the HMAC of id, timestamp and body, separated by dots.
+// TestWebhook_SignsMessages checks the headers of a request by the specification of Standard Webhooks.
+// A signature is the HMAC of id, timestamp and body, separated by dots.
 func TestWebhook_SignsMessages(t *testing.T) {
 	var header http.Header
 	var body []byte

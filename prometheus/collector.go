@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// lagMetric is the name of a series that each device has beside its fields: the seconds from the
-// event time of a reading to its arrival. Only selectors with this name select it.
+// lagMetric is the name of a series that each device has beside its fields. Its values are the seconds
+// from the event time of a reading to its arrival. Only selectors with this name select it.
 const lagMetric = "varve_lag_seconds"
 
 // collector collects the samples of the fields of one device in one stream.

@@ -187,7 +187,7 @@ func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Ma
 	return kept, nil
 }
 
-// forEach calls the function "do" for each number below n, several at a time.
+// forEach calls the function "do" for each number from 0 to n-1, several at a time.
 func (e *Engine) forEach(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	if n == 1 {
 		return do(ctx, 0)

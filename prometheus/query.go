@@ -36,7 +36,7 @@ type Result struct {
 	close       func()
 }
 
-// Close releases the memory of the result, which must not be used afterwards. A second call has no
+// Close releases the memory of the result, which must not be used afterward. A second call has no
 // effect.
 func (r *Result) Close() {
 	if r.close != nil {

@@ -14,7 +14,7 @@ import (
 // AsOf describes an answer over the readings that had arrived at Time or before, and are still
 // alive.
 //
-// From CompleteFrom on, the answer equals the answer to the same query at Time. This is so only if
+// From CompleteFrom on, the answer equals the answer to the same query at Time. That holds only if
 // the retention has not changed since then.
 type AsOf struct {
 	Time         time.Time `json:"time" doc:"readings that arrived after this time are left out"`
@@ -154,7 +154,7 @@ func appendArrived(dst []block.Part, p *block.Part, by int64) []block.Part {
 }
 
 // scanTable returns the latest reading of a table that is alive and had arrived by AsOf. Stores
-// cannot exclude later arrivals, so scanTable reads the table backwards. A search by event time
+// cannot exclude later arrivals, so scanTable reads the table backward. A search by event time
 // stops at the first such reading. A search by arrival reads the whole table.
 func (l *latest) scanTable(ctx context.Context, t *planned) (pick varve.Reading, found bool, cost store.Cost, err error) {
 	all := l.q.all()

@@ -24,7 +24,7 @@ type Cursor struct {
 // Versions of cursors.
 const (
 	cursorVersion     = 1
-	cursorVersionAsOf = 2 // the cursor has the time AsOf
+	cursorVersionAsOf = 2 // the cursor has an AsOf
 )
 
 // checksumBytes is the length of the checksum at the end of a cursor. The checksum detects

@@ -44,8 +44,8 @@ func TestCursor_RoundTrips(t *testing.T) {
 	})
 }
 
-// TestCursor_KeepsWindow checks that a window of all event times, after it is encoded and parsed, still
-// contains the first and the last valid event time.
+// TestCursor_KeepsWindow encodes and parses a window of all event times. The window must still
+// contain the first and the last valid event time.
 func TestCursor_KeepsWindow(t *testing.T) {
 	for _, w := range []varve.Window{
 		varve.AllTime(),

@@ -23,8 +23,8 @@ func yearly(t *testing.T, parallel int) *world {
 	return w
 }
 
-// TestRows_StopsAtLimit checks that a query of a year with a limit of 10 reads at most three tables, all
-// within 21 days of its first reading. The order and the parallelism must not matter.
+// TestRows_StopsAtLimit queries a year with a limit of 10. The query must read at most three
+// tables, all within 21 days of its first reading. The order and the parallelism must not matter.
 func TestRows_StopsAtLimit(t *testing.T) {
 	for _, parallel := range []int{1, 8} {
 		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
@@ -112,8 +112,8 @@ func (s *endless) Read(_ context.Context, r store.Range, dst []varve.Reading) (s
 	return page, nil
 }
 
-// TestRows_BoundsMemory checks that an answer of half a million readings has only a few pages in
-// memory at a time, with any limit, and reuses their memory.
+// TestRows_BoundsMemory reads an answer of half a million readings. With any limit, the answer must
+// have only a few pages in memory at a time, and reuse their memory.
 func TestRows_BoundsMemory(t *testing.T) {
 	for _, limit := range []int{0, 400_000, 100_000_000} {
 		t.Run(fmt.Sprintf("limit=%d", limit), func(t *testing.T) {

@@ -101,8 +101,8 @@ func TestOpen_FailsWithoutCatalog(t *testing.T) {
 	}
 }
 
-// TestRows_EndWithContext checks that a query of tables that never answer ends at its deadline with the
-// context's error, and leaves no goroutine in the bubble of synctest.
+// TestRows_EndWithContext queries tables that never answer. The query must end at its deadline with
+// the context's error, and leave no goroutine in the bubble of synctest.
 func TestRows_EndWithContext(t *testing.T) {
 	ask := map[string]func(ctx context.Context, e *query.Engine) error{
 		"rows": func(ctx context.Context, e *query.Engine) error {

@@ -110,8 +110,8 @@ func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	}
 }
 
-// TestLatest_ReadsFewTables checks that a query reads only tables of the newest arrival month if the
-// device reports daily: one table by event time, and at most four by arrival.
+// TestLatest_ReadsFewTables queries a device that reports daily. The query must read only tables of
+// the newest arrival month: one by event time, and at most four by arrival.
 func TestLatest_ReadsFewTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	var newest grid.Table

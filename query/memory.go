@@ -42,7 +42,7 @@ func (z *sizes) entry(s varve.Series) (e *atomic.Uint64, tag uint64) {
 }
 
 // of returns the approximate size of a reading of a series, or 0 if it is unknown. The result is the
-// least power of 2 that is larger than the remembered size.
+// smallest power of 2 that is larger than the remembered size.
 func (z *sizes) of(s varve.Series) int {
 	e, tag := z.entry(s)
 	v := e.Load()

@@ -21,8 +21,8 @@ func bulky(dev string, at time.Time, size int) varve.Reading {
 	return r
 }
 
-// TestNext_LimitsSizeOfPages checks that each Next returns at most 1.5 MiB, and that a read requests at
-// most 3 MiB once the size of readings is known. The answer is complete.
+// TestNext_LimitsSizeOfPages checks that each Next returns at most 1.5 MiB. Once the size of
+// readings is known, a read must request at most 3 MiB. The answer must be complete.
 func TestNext_LimitsSizeOfPages(t *testing.T) {
 	const size, n = 50 << 10, 400
 	for _, copies := range []bool{false, true} {

@@ -65,11 +65,11 @@ func (m *merger) reaches(t *planned, p varve.Position) bool {
 	return t.Start <= sec
 }
 
-// openNext opens the next tables. The argument "first" is the open source with the next reading, or nil.
-// If it is set, openNext opens all tables that can contain an earlier reading. Otherwise, the field
-// ahead limits the number of tables. A query with a limit starts with a single table, because one may
-// suffice. Columns can be returned only while a single table is open, so tables with columns are opened
-// one by one.
+// openNext opens the next tables. The argument "first" is the open source with the next reading, or
+// nil. If it is set, openNext opens all tables that can contain an earlier reading. Otherwise, the
+// field "ahead" limits the number of tables. A query with a limit starts with a single table,
+// because one may suffice. Columns can be returned only while a single table is open, so tables
+// with columns are opened one by one.
 func (m *merger) openNext(first *source, w wanted) {
 	from, ahead := m.opened, m.ahead
 	if _, ok := m.blocks(w); ok {
@@ -247,7 +247,6 @@ func (m *merger) leads(s *source, i int) bool {
 	return !m.reachesNext(at)
 }
 
-// releaseEnded releases the memory of finished tables.
 func (m *merger) releaseEnded() {
 	for _, b := range m.ended {
 		if !b.large {

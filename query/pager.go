@@ -104,7 +104,6 @@ func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, 
 	}
 }
 
-// usePage sets the page of a source to a page that the store returned.
 func (p *pager) usePage(s *source, page *store.Page) {
 	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
 	s.size = p.noteParts(s, page) + p.noteReadings(page.Readings)
@@ -240,7 +239,6 @@ func (p *pager) noteParts(s *source, page *store.Page) (size int) {
 	return size
 }
 
-// endOf returns the position of the last reading of parts.
 func (p *pager) endOf(parts []block.Part) varve.Position {
 	last := &parts[len(parts)-1]
 	row := last.Row(last.Len() - 1)

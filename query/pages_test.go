@@ -88,8 +88,8 @@ func drawQuery(t *rapid.T, w *world) query.Query {
 	return q
 }
 
-// drawAsOf draws the zero time, or a time that is not in the future: often the arrival of a
-// reading, or the end of a month.
+// drawAsOf draws the zero time or a time that is not in the future. The time is often the arrival
+// of a reading, or the end of a month.
 func drawAsOf(t *rapid.T, w *world) time.Time {
 	at := w.clock.Add(-time.Duration(rapid.IntRange(0, 210*24).Draw(t, "as of")) * time.Hour)
 	switch kind := rapid.IntRange(0, 5).Draw(t, "kind of as of"); {

@@ -67,6 +67,6 @@ func (r *Rows) emitParts(s *source) {
 	}
 	r.returned = true
 	if r.left == 0 {
-		r.last = r.tables.endOf(r.parts) // computed only here, because a content id needs all values
+		r.last = r.tables.endOf(r.parts) // computed only at the limit, because a content id needs all values
 	}
 }

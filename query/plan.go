@@ -29,13 +29,13 @@ type planned struct {
 type plan struct {
 	tables   []planned
 	expired  []string
-	later    []pruned     // tables whose readings all arrived after AsOf
-	asOf     *AsOf        // nil unless the query has AsOf
-	complete time.Time    // event time from which no reading of the window can have expired
-	expiry   *Expiry      // nil if no reading of the window can have expired
-	lost     []string     // tables that another program deleted
-	layout   store.Layout // layout of the series
-	listed   time.Time    // the plan includes all tables that were used before this time
+	later    []pruned  // tables whose readings all arrived after AsOf
+	asOf     *AsOf     // nil unless the query has AsOf
+	complete time.Time // event time from which no reading of the window can have expired
+	expiry   *Expiry   // nil if no reading of the window can have expired
+	lost     []string  // tables that another program deleted
+	layout   store.Layout
+	listed   time.Time // the plan includes all tables that were used before this time
 }
 
 // known is the input of a plan: the stream, and how recent the list of tables must be.
@@ -176,7 +176,7 @@ type PlannedTable struct {
 	Month  grid.Month `json:"-"`      // arrival month
 	Action string     `json:"action"` // read, or skip
 	Why    string     `json:"why"`    // the reason for the action
-	Cost   store.Cost `json:"-"`      // estimated cost of reading the rest of the query in the table; 0 if the table is skipped
+	Cost   store.Cost `json:"-"`      // estimated cost of reading the table; 0 if it is skipped
 }
 
 // Explanation has the tables that a query would read or skip, and the estimated cost.
@@ -241,7 +241,6 @@ func explained(t grid.Table, action, why string, cost store.Cost) PlannedTable {
 	return PlannedTable{Name: t.Name(), From: w.From, To: w.To, Month: t.Month, Action: action, Why: why, Cost: cost}
 }
 
-// rangeOf returns the range of the query for one table.
 func (q *Query) rangeOf(t grid.Table, l store.Layout, after *varve.Position, limit int) store.Range {
 	return store.Range{
 		Table: t, Series: q.Series, Window: q.Window, Order: q.Order,

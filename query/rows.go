@@ -122,7 +122,7 @@ func (r *Rows) next(ctx context.Context) ([]varve.Reading, error) {
 	}
 	for r.hasRoom() && !r.limitReached {
 		if len(r.out) > 0 && r.tables.mustRead() {
-			break // the next read would overwrite the memory of out
+			break // the next read would overwrite the memory of r.out
 		}
 		whole, err := r.appendNext(ctx)
 		if err != nil {
@@ -278,8 +278,8 @@ func (r *Rows) Cost() store.Cost { return r.tables.cost }
 // Profile returns the fields and kinds of values that were compared with Where.
 func (r *Rows) Profile() *filter.Profile { return &r.where.profile }
 
-// Release releases the memory of the last page of Next, which must not be used afterwards.
-// Callers use it before they wait for a slow client.
+// Release releases the memory of the last page of Next, which must not be used afterward. Callers
+// use it before they wait for a slow client.
 func (r *Rows) Release() {
 	r.out = r.out[:0]
 	r.releasePage()
@@ -296,7 +296,7 @@ func (r *Rows) releasePage() {
 	r.release, r.parts = r.release[:0], nil
 }
 
-// Close releases the memory of the readings. The last page of Next must not be used afterwards.
+// Close releases the memory of the readings. The last page of Next must not be used afterward.
 func (r *Rows) Close() {
 	r.releasePage()
 	r.tables.close()

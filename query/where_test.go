@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/query"
 )
 
-// TestWhere_AgreesWithOracle checks that the pages of a query with a filter have exactly the
-// matching readings of the query without the filter, at any limit and scan limit. No page exceeds
+// TestWhere_AgreesWithOracle reads the pages of a query with a filter, at any limit and scan limit.
+// They must have exactly the matching readings of the query without the filter. No page may exceed
 // the limit.
 func TestWhere_AgreesWithOracle(t *testing.T) {
 	check(t, func(t *rapid.T) {
@@ -57,8 +57,8 @@ func TestWhere_AgreesWithOracle(t *testing.T) {
 	})
 }
 
-// TestWhere_ReportsUnseenFields checks that a field that no compared reading has is reported, also
-// if no reading matches.
+// TestWhere_ReportsUnseenFields filters by a field that no reading has. The profile must name the
+// field, unless the query compared no reading.
 func TestWhere_ReportsUnseenFields(t *testing.T) {
 	w := newWorld(t, 100*day, 100*day, 1)
 	w.put(t, "default", reading("a", start.Add(-day), start, "", 1))

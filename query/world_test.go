@@ -142,7 +142,8 @@ func (w *world) all(s varve.Series) []varve.Reading {
 }
 
 // first returns the distinct readings of a device, ascending. It considers only copies for which
-// counts returns true. Of several such copies, it returns the one that arrived first.
+// the function "counts" returns true. Of several such copies, it returns the one that arrived
+// first.
 func (w *world) first(s varve.Series, counts func(*stored) bool) []varve.Reading {
 	found := map[varve.Position]varve.Reading{}
 	for _, c := range w.copies {

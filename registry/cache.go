@@ -15,7 +15,7 @@ type Cache[K comparable, V any] struct {
 	o CacheOptions[V]
 
 	mu      sync.RWMutex
-	forgets int64 // number of calls of Forget
+	forgets int64
 	copies  map[K]copied[V]
 }
 

@@ -1,4 +1,4 @@
-// Package registry has the code that is shared by the packages with typed items in store.Items.
+// Package registry provides the code that packages with typed items in [store.Items] share.
 //
 //	devices  devicelog  alerts  streams  apikeys  fields
 //	   │         │        │        │        │       │
@@ -7,13 +7,19 @@
 //	                          │
 //	                     store.Items
 //
-// Reader and the Put functions convert attributes. Update changes an item, and retries if another
-// process writes it meanwhile. All iterates over the pages of a query. Merge lists a range that is
-// spread over several partitions. Cache stores copies of values for a limited time.
+// The main types and functions:
 //
-// All times are formatted by TimeText, so that keys sort by time. DevicePK and TenantPK name the
-// partitions that several packages use.
+//   - [Reader] and the Put functions convert attributes.
+//   - [Updater] changes an item, and retries if another process writes it meanwhile.
+//   - [All] iterates over the pages of a query. [Merge] lists a range that is spread over several
+//     partitions.
+//   - [Cache] stores copies of values for a limited time.
+//   - [DevicePK] and [TenantPK] name the partitions that several packages use.
 //
-// Errors of the store that Update returns name the failed action. All other functions return such
-// errors unchanged, and their callers add the action.
+// All times are formatted by [TimeText], so that keys sort by time. A page of Merge is correct even
+// if items were added, removed or moved since the page before.
+//
+// Errors of the store that [Updater.Update] returns name the failed action. All other functions
+// return such errors unchanged, and their callers add the action. After a failed update, the item
+// may have changed. A Cache is safe for concurrent use.
 package registry

@@ -20,7 +20,7 @@ type Updater struct {
 	Legacy string
 }
 
-// Update changes an item and returns the item as it is stored afterwards.
+// Update changes an item and returns the stored result.
 //
 // The function "change" receives the stored item, or nil if it is missing. It returns the next
 // state, or nil if nothing needs to be written. Update sets the version of the next state. Each

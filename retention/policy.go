@@ -1,11 +1,26 @@
 // Package retention defines how long readings live.
 //
-// Each stream belongs to a [Class]. The streams of a class share tables, which are dropped after
-// the retention of the class. A [Stream] may have a shorter retention. A [Policy] maps streams to
-// classes, and classes to table prefixes.
+//	stream ──▶ Class ──▶ table prefix
+//	   │         │
+//	   └─────────┴─ retention: the shorter of both
 //
-// A reading expires at max(event time, arrival) + retention. So a reading lives at least for the
-// retention after its arrival, whatever its event time.
+// The main types and functions:
+//
+//   - [Class] is a group of streams that share tables and a maximum retention.
+//   - [Stream] is the configuration of one stream, which may have a shorter retention.
+//   - [Policy] maps streams to classes, and classes to table prefixes.
+//   - [Cutoff] returns the time at or before which readings have expired.
+//
+// These rules always hold:
+//
+//   - A reading expires at max(event time, arrival) + retention. So a reading lives at least for
+//     the retention after its arrival, whatever its event time.
+//   - The retention of a stream is never longer than the retention of its class. So the end of a
+//     table depends on its class alone.
+//
+// [Policy.Validate] reports all violations together, each with its parameter. Other functions need
+// a valid policy and cannot fail. The package does no I/O and reads no clock. A validated policy
+// must not be changed, so goroutines may share it.
 package retention
 
 import (

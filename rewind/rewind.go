@@ -2,16 +2,22 @@
 //
 //	backup ──restore──▶ store of the backup ──Run──▶ readings that had arrived by the time
 //
-// A reading that arrived at the given time or before stays, as in a query as of this time.
+// [Run] rewinds a [Store], and returns a [Report] with the numbers of removed readings and
+// roll-ups. A reading that arrived at the given time or before stays, as in a query as of this
+// time.
+//
+// These rules hold for a complete run:
 //
 //   - Readings that arrived later are deleted from all tables, also from retired tables and from
-//     tables on hold.
+//     tables on hold. Their holds stay.
 //   - Roll-ups lose these readings. An hour that also has remaining readings becomes dirty.
 //   - All other items stay, because the store has no earlier states of devices, rules, keys, alerts
-//     and logs. Change markers of deleted readings are harmless, like the markers of a failed write.
+//     and logs. Change markers of deleted readings are harmless, like the markers of a failed
+//     write.
 //
-// No process may use the store before the end of the run. A failed or interrupted run may leave some
-// of the later readings. The store must not be used after such a run.
+// No process may use the store before the end of the run. A failed or interrupted run may leave
+// some of the later readings, and a table without its hold. The store must not be used after such a
+// run: restore the backup once more.
 package rewind
 
 import (

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestBacklog_CountsDueMarkers checks the backlog, which is the number of due markers: before the markers
-// are due, when they are due, and after a run.
+// TestBacklog_CountsDueMarkers checks the backlog before any marker is due, when the markers are
+// due, and after a run.
 func TestBacklog_CountsDueMarkers(t *testing.T) {
 	now := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }

@@ -163,7 +163,6 @@ func (c *checker) compareHour(ctx context.Context) error {
 	return nil
 }
 
-// compareDay compares the partials of the day with the sums of its hours.
 func (c *checker) compareDay(ctx context.Context) error {
 	hours, err := c.partials(ctx, Hourly, hourKeyFrom(daySpan(c.day).from), hourKeyFrom(daySpan(c.day).to))
 	if err != nil {
@@ -233,10 +232,10 @@ func (p *Point) text() string {
 // same readings, it chooses the same hours.
 type HourSample struct {
 	rng   *rand.Rand
-	limit int          // largest number of chosen hours
-	seen  int          // number of hours that were offered so far, chosen or not
-	last  seriesHour   // hour of the reading that was added last
-	list  []seriesHour // the chosen hours
+	limit int        // largest number of chosen hours
+	seen  int        // number of hours that were offered so far, chosen or not
+	last  seriesHour // hour of the reading that was added last
+	list  []seriesHour
 }
 
 type seriesHour struct {

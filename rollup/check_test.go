@@ -96,8 +96,8 @@ func TestCheck_FindsEachAlteration(t *testing.T) {
 	}
 }
 
-// alter changes the stored partials whose sort keys begin with the argument "kind" by the function
-// "change", or deletes them if the function is nil.
+// alter calls the function "change" for the stored partials whose sort keys begin with "kind", and
+// writes the results. If change is nil, it deletes these partials.
 func (w *world) alter(kind string, change func(it *store.Item)) {
 	w.t.Helper()
 	for _, it := range w.rollupItems() {

@@ -156,8 +156,8 @@ func (a *aggregate) finishCorrections(at slot, groups []readingGroup, whole *tal
 	if t.sum.Readings != identified {
 		t.sum.identified = identified
 	}
-	// If no reading counts in the slot, set copiesSeen, so that its partial is stored all the same. An
-	// earlier partial of the slot may have counted readings, and must be replaced.
+	// If no reading counts in the slot, set copiesSeen, so that its partial is stored nevertheless.
+	// An earlier partial of the slot may have counted readings, and must be replaced.
 	a.copiesSeen = a.copiesSeen || t.sum.Readings == 0 && identified > 0
 }
 

@@ -22,8 +22,8 @@ type onDynamo struct {
 	store      *dynamo.Store
 	source     *query.Engine
 	aggregator *rollup.Aggregator
-	markers    int     // number of processed markers
-	runs       int     // number of runs of the aggregator
+	markers    int // number of processed markers
+	runs       int
 	idle       float64 // request units of a run without due markers
 }
 

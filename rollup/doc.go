@@ -1,31 +1,31 @@
 // Package rollup maintains exact hourly and daily aggregates of numeric fields.
 //
-// A roll-up equals a recount of the distinct readings that were ever stored. This is true after
-// retries, crashes, late uploads and concurrent writes, and also after older readings of the same
-// hour have expired. The only exceptions are readings that may be copies of deleted readings, see
-// [Resent], and corrections of hours whose readings were deleted.
-//
 //	write   Tracker     puts a dirty marker for each hour, before its readings
 //	later   Aggregator  recounts dirty hours, stores partials, then deletes the markers
 //	read    Reader      adds up stored partials, and recounts hours that are still dirty
 //
-// A [Partial] covers the readings of one series and one hour that first arrived on one day. It is
-// recomputed from its readings and not incremented, so recomputing it twice is harmless. Readings
-// that arrive on a later day belong to another partial. So a partial can outlive the readings from
-// which it was computed.
+// The main types:
 //
-// A reading counts only in the partial of its first copy. While that copy is in a table, the
-// table identifies later copies. After the table is dropped, the fingerprints or digests in the
-// partial identify them.
+//   - [Tracker], [Aggregator] and [Reader] are the three parts. The margins between writers and the
+//     aggregator are in margins.go.
+//   - [Partial] covers the readings of one series and one hour that first arrived on one day.
+//   - [Rollup] is the sum of the partials of one [Period].
+//
+// These rules always hold:
+//
+//   - A roll-up equals a recount of the distinct readings that were ever stored. This is true after
+//     retries, crashes, late uploads and concurrent writes, and also after older readings of the
+//     same hour have expired. The only exceptions are readings that may be copies of deleted
+//     readings, see [Resent], and corrections of hours whose readings were deleted.
+//   - A partial is recomputed from its readings and not incremented, so recomputing it twice is
+//     harmless. Readings that arrive on a later day belong to another partial. So a partial can
+//     outlive the readings from which it was computed.
+//   - A reading counts only in the partial of its first copy. While that copy is in a table, the
+//     table identifies later copies. After the table is dropped, the fingerprints or digests in the
+//     partial identify them.
 //
 // If a writer fails, its markers remain, and the hours are recounted without need. If the
-// aggregator fails, the markers also remain, and the next run recounts the same hours.
-//
-// The margins between writers and the aggregator are in margins.go. In the registry, all roll-up
-// items of a series are in the partition ROLLUP#<tenant>/<stream>/<device>:
-//
-//	H#<hour>#<arrival day>                    partial of an hour
-//	D#<day>#<arrival day>                     partial of a day, the sum of its hours
-//	H#…#<part>, D#…#<part>                    further fields of a partial with many fields
-//	X#<hour>#<arrival day>#<until>#<hours>    dirty marker, also in the first index
+// aggregator fails, the markers also remain, and the next run recounts the same hours. All roll-up
+// items of a series are in one partition of the registry: see docs/data-model.md. Tracker and
+// Reader are safe for concurrent use, and a lease admits one Aggregator.
 package rollup

@@ -88,7 +88,7 @@ type storedDay struct {
 // later describes a partial of readings that arrived after the erased ones.
 type later struct {
 	readings    int64 // number of readings that first arrived in the slot
-	isCorrected bool  // whether other readings count, because of corrections
+	isCorrected bool  // whether the counted readings differ from these, because of corrections
 }
 
 // hasLaterOnly reports whether a stored partial has only readings that the cut excludes. The values of

@@ -18,8 +18,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// eraseReadings erases the copies of a device's readings that arrived by a time, from the store and
-// from the model.
+// eraseReadings erases the copies of a device's readings in a window that arrived by a time, from the
+// store and from the model.
 func (w *world) eraseReadings(device string, in varve.Window, arrived time.Time) {
 	w.t.Helper()
 	tables, err := w.store.Tables(context.Background(), store.Filter{Any: true, Window: varve.AllTime()})
@@ -43,8 +43,8 @@ func (w *world) eraseReadings(device string, in varve.Window, arrived time.Time)
 	}
 }
 
-// erasePartials erases the roll-ups of a device. If calls is not negative, it is first interrupted
-// after this number of calls of the store, and the aggregator may run before it is repeated.
+// erasePartials erases the roll-ups of a device. At random, it first stops the process at a call of
+// the store, and runs the aggregator before it repeats the erasure.
 func (m *steps) erasePartials(t *rapid.T, device string, in varve.Window, arrived time.Time) {
 	series := varve.Series{Tenant: "acme", Stream: "weather", Device: device}
 	if rapid.Bool().Draw(t, "interrupted") {

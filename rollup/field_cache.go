@@ -31,7 +31,7 @@ type rollupListKey struct {
 
 // rollupList has the stored roll-ups of a field, in order. It is never changed.
 type rollupList struct {
-	version store.ItemVersion
+	version store.Version
 	list    []FieldRollup
 	unclear []int64 // periods, by number, with a partial that lacks parts or replaces others
 }
@@ -50,7 +50,7 @@ func (b *rollupList) size() int {
 	return size
 }
 
-func (c *fieldCache) get(k rollupListKey, v store.ItemVersion) *rollupList {
+func (c *fieldCache) get(k rollupListKey, v store.Version) *rollupList {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if b := c.lists[k]; b != nil && b.version == v {

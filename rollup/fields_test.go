@@ -97,7 +97,7 @@ func checkWide(t *testing.T, what string, r *rollup.Reader, sent []varve.Reading
 }
 
 // TestFields_ExceedItemOnDynamoDB aggregates an hour with more fields than fit into a DynamoDB
-// item. Its markers must be deleted afterwards, so that no table stays in use.
+// item. Its markers must be deleted afterward, so that no table stays in use.
 func TestFields_ExceedItemOnDynamoDB(t *testing.T) {
 	d := newOnDynamo(t, time.Date(2026, 11, 20, 9, 0, 30, 0, time.UTC))
 	reader := rollup.NewReader(d.store, d.source, d.resent)

@@ -81,7 +81,7 @@ type dirtyMarker struct {
 	from    int64 // first hour, counted from 1970
 	hours   int64 // number of hours: 1, or 24 for a whole day
 	arrival int64 // arrival day, counted from 1970
-	until   int64 // end of the marker in unix seconds
+	until   int64 // end of the marker in Unix seconds
 }
 
 func (m dirtyMarker) covers(hour int64) bool { return hour >= m.from && hour < m.from+m.hours }

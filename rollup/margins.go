@@ -36,8 +36,8 @@ const (
 	// markerRounding is the unit to which marker ends are rounded, so that several writers put
 	// equal markers.
 	markerRounding = 30 * time.Minute
-	// dayOverlap is the time before the start of a day or an hour in which the clock of another
-	// process may already be past the start.
+	// dayOverlap is the time before the start of a day or an hour in which another process's clock
+	// may already be past the start.
 	dayOverlap = lease.MaxClockSkew + 5*time.Minute
 	// RecountWindow is how long after their arrival readings may be needed to recompute a roll-up that
 	// has no marker. It covers the rest of the arrival day, and two more days in which writers may
@@ -45,7 +45,7 @@ const (
 	RecountWindow = 3 * 24 * time.Hour
 )
 
-// lateMarkerEnd returns the end, in unix seconds, of a marker for an hour other than the current
+// lateMarkerEnd returns the end, in Unix seconds, of a marker for an hour other than the current
 // one.
 func lateMarkerEnd(now int64) int64 {
 	unit := int64(markerRounding / time.Second)

@@ -59,8 +59,8 @@ func (f *Field) add(n varve.Number, at Point) {
 	f.widen(1, n, n, at, at)
 }
 
-// widen adds count numbers within the given bounds. Equal numbers may differ in trailing zeros, so
-// bounds are stored without trailing zeros.
+// widen adds a count of numbers within the given bounds. Equal numbers may differ in trailing
+// zeros, so bounds are stored without trailing zeros.
 func (f *Field) widen(count int64, low, high varve.Number, first, last Point) {
 	if f.Count == 0 || low.Compare(f.Min) < 0 {
 		f.Min = low.Canonical()
@@ -135,15 +135,16 @@ const (
 // KB.
 const maxPartBytes = 300 << 10
 
-// items encodes a partial as items with at most maxBytes of fields each. The items after the first
-// one are called parts. The first item has the number of parts.
+// items encodes a partial as items with at most maxBytes of fields each. The items after the first one
+// are called parts. The first item has the number of parts.
 //
-// Each field is a line of eleven columns: name, count, sum, min, max, and the time, id and value
-// of the first and the last number. The separator is a tab, which names and ids cannot contain.
+// Each field is a line of eleven columns. They are name, count, sum, min, max, and the time, id and
+// value of the first and the last number. The separator is a tab, which names and ids cannot
+// contain.
 //
-// The items need not be written in one request. A stored partial is only used where no marker
-// covers it, and markers are deleted after all items are written. An earlier partial may have had
-// more parts. Its last parts remain, and are ignored.
+// The items need not be written in one request. A stored partial is only used where no marker covers
+// it, and markers are deleted after all items are written. An earlier partial may have had more parts.
+// Its last parts remain, and are ignored.
 func (p *Partial) items(k store.Key, maxBytes int) []store.Item {
 	texts := p.fieldTexts(maxBytes)
 	first := store.Item{Key: k, Attrs: map[string]varve.Value{attrReadings: varve.IntValue(p.Readings)}}

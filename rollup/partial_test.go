@@ -19,8 +19,8 @@ import (
 
 var series = varve.Series{Tenant: "acme", Stream: "weather", Device: "site/7#x"}
 
-// TestPartial_RoundTripsItems checks that a sum is independent of the order and grouping of its
-// readings, and that parsing the items of a partial returns the partial.
+// TestPartial_RoundTripsItems checks that a sum does not depend on the order and grouping of its
+// readings. Parsing the items of a partial must return the partial.
 func TestPartial_RoundTripsItems(t *testing.T) {
 	names := []string{"a", "b", "long name, with = and ü", "z"}
 	rapid.Check(t, func(t *rapid.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/big"
 	"strings"
 	"testing"
@@ -178,15 +179,22 @@ func (m *steps) aggregateAndSend(t *rapid.T) {
 // readAndSend stores readings during a read. The result must have all readings that were stored
 // before the read. It may have the new ones, but none of them twice.
 func (m *steps) readAndSend(t *rapid.T) {
-	p, held := rapid.SampledFrom([]rollup.Period{rollup.Hourly, rollup.Daily}).Draw(t, "period"), rapid.Bool().Draw(t, "held")
+	p := rapid.SampledFrom([]rollup.Period{rollup.Hourly, rollup.Daily}).Draw(t, "period")
+	kind := rapid.SampledFrom([]string{"pages", "cached fields", "cached pages"}).Draw(t, "kind")
+	held := kind == "cached fields"
 	for _, device := range devices {
 		before := sums(m.expected(device, p))
 		m.meanwhile(t, 12)
 		var found map[int64]*big.Int
-		if held {
-			found = m.fieldSums(device, p)
-		} else {
+		switch kind {
+		case "pages":
 			found = numbers(m.read(device, p, 3))
+		case "cached fields":
+			found = m.fieldSums(device, p)
+		case "cached pages":
+			w := m.pageWindow()
+			found = numbers(m.readPages(device, p, w))
+			maps.DeleteFunc(before, func(at int64, _ *big.Int) bool { return !w.Contains(time.Unix(at, 0)) })
 		}
 		m.heal()
 		after := sums(m.expected(device, p))
@@ -229,8 +237,8 @@ func numbers(list []rollup.Rollup) map[int64]*big.Int {
 	return found
 }
 
-// within reports whether whole includes all readings of part. Both are sums of powers of two, one
-// for each reading.
+// within reports whether "whole" includes all readings of "part". Both are sums of powers of two,
+// one for each reading.
 func within(part, whole *big.Int) bool {
 	return whole != nil && new(big.Int).AndNot(part, whole).Sign() == 0
 }

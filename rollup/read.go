@@ -35,7 +35,8 @@ type Rollup struct {
 	Partial
 }
 
-// Page is a list of roll-ups, in order. Periods without readings have no roll-up.
+// Page is a list of roll-ups, in order. Periods without readings have no roll-up. Callers must not change
+// the list, because the reader may return it again.
 type Page struct {
 	Rollups []Rollup
 	// Next is where the window of the next page begins. It is zero on the last page. A page may
@@ -46,15 +47,23 @@ type Page struct {
 // Reader reads roll-ups.
 type Reader struct {
 	records
-	versioned store.VersionedItems // the items with their versions; nil if other processes may change them
+	versioned store.VersionedItems    // the items with their versions; nil if other processes may change them
+	readings  store.VersionedReadings // the versions of readings; nil if other processes may change them
 	held      fieldCache
+	pages     pageCache
 }
 
-// NewReader returns a reader. If items implement [store.VersionedItems], the reader caches
-// roll-ups.
+// NewReader returns a reader. If items implement [store.VersionedItems], the reader caches roll-ups. If
+// they also implement [store.VersionedReadings], they are the store of the source, and the reader caches
+// pages that it recounted.
 func NewReader(items store.Items, source Source, resent Resent) *Reader {
-	versioned, _ := items.(store.VersionedItems)
-	return &Reader{records: records{items: items, source: source, resent: resent}, versioned: versioned, held: fieldCache{limit: fieldCacheBytes}}
+	r := &Reader{
+		records: records{items: items, source: source, resent: resent},
+		held:    fieldCache{limit: fieldCacheBytes}, pages: pageCache{limit: pageCacheBytes},
+	}
+	r.versioned, _ = items.(store.VersionedItems)
+	r.readings, _ = items.(store.VersionedReadings)
+	return r
 }
 
 func (q *Query) validate() error {
@@ -106,13 +115,29 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 		q.Limit = DefaultLimit
 	}
 	h := q.span()
-	for h.from < h.to {
-		b := pageBuilder{Reader: r, q: &q, only: fieldSetOf(q.Fields), hours: q.Period.hours(), span: h, cut: cutOf(q.AsOf)}
-		if p, err := b.build(ctx); !errors.Is(err, errMoved) {
-			return p, err
+	if h.from >= h.to {
+		return Page{}, nil
+	}
+	versions, cacheable := []store.Version(nil), false
+	if q.AsOf.IsZero() {
+		versions, cacheable = r.versions(q.Series, h)
+	}
+	if cacheable {
+		if p, ok := r.pages.get(q.key(h), versions); ok {
+			return p, context.Cause(ctx) // fails if ctx has ended, as reading the page would
 		}
 	}
-	return Page{}, nil
+	for {
+		b := pageBuilder{Reader: r, q: &q, only: fieldSetOf(q.Fields), hours: q.Period.hours(), span: h, cut: cutOf(q.AsOf)}
+		p, err := b.build(ctx)
+		if errors.Is(err, errMoved) {
+			continue
+		}
+		if err == nil && cacheable && len(b.dirty) > 0 { // other pages are cheap
+			r.pages.put(q.key(h), &cachedPage{versions, p})
+		}
+		return p, err
+	}
 }
 
 // errMoved reports that readings may have moved between slots during a read, because a new marker

@@ -95,17 +95,11 @@ func (f *fieldReader) readStoredLists(ctx context.Context, h span, recounted map
 }
 
 // prefixes returns the prefixes of the sort keys in a span, in order.
-func (f *fieldReader) prefixes(h span) (list []string) {
-	// The keys of hours with one prefix cover 1,000,000 seconds. The keys of days with one prefix
-	// cover a year. A larger step would skip prefixes.
-	key, step := hourKeyFrom, 1_000_000/hourSeconds
+func (f *fieldReader) prefixes(h span) []string {
 	if f.q.Period == Daily {
-		key, step = func(hour int64) string { return dayKeyFrom(hour / dayHours) }, 365*dayHours
+		return dayPrefixes(h)
 	}
-	for hour := h.from; hour < h.to; hour += step {
-		list = append(list, key(hour)[:store.VersionedPrefix])
-	}
-	return slices.Compact(append(list, key(h.to - 1)[:store.VersionedPrefix]))
+	return hourPrefixes(h, hourKeyFrom)
 }
 
 // storedList returns the stored roll-ups whose sort keys begin with a prefix. It caches them, unless

@@ -15,7 +15,6 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// fieldWindow returns a window that includes all readings of a world.
 func (w *world) fieldWindow() varve.Window {
 	return varve.Window{From: start.Add(-1100 * 24 * time.Hour), To: w.clock.Add(60 * 24 * time.Hour)}
 }

@@ -250,8 +250,8 @@ func (m *steps) rebuildAll() {
 	}
 }
 
-// checkBetween checks that roll-ups have all readings of the sums in before, and only readings that
-// are in most.
+// checkBetween checks that roll-ups have all readings of the sums in "before", and only readings
+// that are in "most".
 func (m *steps) checkBetween(what string, before map[int64]*big.Int, got []rollup.Rollup, most map[int64][]varve.Reading) {
 	found, all := numbers(got), sums(most)
 	for at, sum := range before {

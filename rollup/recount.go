@@ -31,7 +31,7 @@ type recount struct {
 // aggregate is the state of one slot of a recount.
 type aggregate struct {
 	total      *tally
-	filter     *copyFilter // finds copies of readings that count on earlier arrival days; nil if none do
+	filter     *copyFilter // finds copies of readings of earlier arrival days; nil if the hour has none
 	copiesSeen bool        // whether copies of readings that count in other slots were found
 	unclear    int         // number of readings that may be copies, and therefore do not count
 	// picks are corrected readings that count, unless the filter decides otherwise.
@@ -98,7 +98,7 @@ func (c *recount) Copy(x store.Copy) error {
 	return nil
 }
 
-// Columns implements store.CopyScanner. It adds the readings of a slot together.
+// Columns implements store.CopyScanner. It adds consecutive readings of the same slot in one step.
 func (c *recount) Columns(p *block.Part) error {
 	c.endGroup()
 	c.forms.Reset(p.Block)
@@ -279,7 +279,7 @@ type comparison uint8
 const (
 	upToDate  comparison = iota // the partial has exactly the readings that count now
 	outdated                    // the partial lacks the readings that arrived last, and has all others
-	uncertain                   // like outdated, but the missing readings may be copies of counted ones
+	uncertain                   // like "outdated", but the missing readings may be copies of counted ones
 	different                   // the partial has readings that do not count now
 )
 

@@ -90,8 +90,8 @@ func (m *steps) aggregate() {
 	}
 }
 
-// TestResent_HourBeforeOthersOfDay aggregates an hour of resent readings while other hours of its
-// day are dirty.
+// TestResent_HourBeforeOthersOfDay aggregates an hour of resent readings while other hours of its day
+// are dirty. Roll-ups must be exact before and after those hours are aggregated.
 func TestResent_HourBeforeOthersOfDay(t *testing.T) {
 	m := &steps{world: newWorld(t)}
 	m.clock = time.Date(2026, 11, 28, 9, 0, 0, 0, time.UTC)

@@ -97,10 +97,9 @@ type resentCase struct {
 	missing, double int // results after a drop: missing readings with IgnoreResent, double readings with CountResent
 }
 
-// TestResent_CountsAsConfigured sends a part of an hour, and another part in a later month,
-// before or after the first copies are dropped. Readings may be missing or count twice only in
-// one case: after a drop, in minutes with many readings, if the second part differs from the
-// first.
+// TestResent_CountsAsConfigured sends a part of an hour, and another part in a later month, before
+// or after the first copies are dropped. Readings may be missing or count twice only after a drop,
+// in minutes with many readings, if the second part differs from the first.
 func TestResent_CountsAsConfigured(t *testing.T) {
 	all := func(int) bool { return true }
 	below := func(n int) func(int) bool { return func(i int) bool { return i < n } }

@@ -167,7 +167,7 @@ func (t *tally) findField(name string) (int, bool) {
 	return i, ok
 }
 
-// result returns the sum as a partial. The tally must not be used afterwards.
+// result returns the sum as a partial. The tally must not be used afterward.
 func (t *tally) result() *Partial {
 	byName := func(a, b Field) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(t.sum.Fields, byName) {

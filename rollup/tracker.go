@@ -67,9 +67,9 @@ func (t *Tracker) MarkDirty(ctx context.Context, arrived time.Time, readings []v
 
 // markRequest is the state of one call of MarkDirty.
 type markRequest struct {
-	now, valid  int64 // unix seconds; a write relies on a marker only if it ends after valid
+	now, valid  int64 // in unix seconds; a write relies only on markers that end after "valid"
 	first, last int64 // first and last arrival day for which the readings need markers, counted from 1970
-	until       int64 // earliest end of the markers on which the write relies, in unix seconds
+	until       int64 // earliest end of the markers on which the write relies, in Unix seconds
 	// unmarked has the indexes of the readings whose hours have no valid marker. Of consecutive readings with one
 	// series and hour, it has only the first.
 	unmarked []int
@@ -121,7 +121,6 @@ func (q *markRequest) coveredUntil(markers []knownMarker, hour int64) int64 {
 	return earliest
 }
 
-// chooseMarkers chooses new markers for the unmarked readings, and returns their items.
 func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items []store.Item) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

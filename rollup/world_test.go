@@ -114,7 +114,6 @@ func (w *world) restart(i int) {
 	w.routers[i] = router.New(o)
 }
 
-// setRollups switches roll-ups on or off and restarts all routers.
 func (w *world) setRollups(on bool) {
 	w.off = !on
 	for i := range w.routers {
@@ -334,6 +333,7 @@ func (w *world) check(what string) {
 			}
 			w.compare(fmt.Sprintf("%s: %s of %s", what, p, device), got, w.expected(device, p))
 			w.checkFields(what, device, p, list)
+			w.checkPages(what, device, p, list)
 		}
 	}
 }

@@ -94,9 +94,9 @@ func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 // zero time means that no reading may be deleted. Each call counts as a pass.
 //
 // A deletion cannot be undone. So deletions wait for the grace after a policy began to delete more than
-// before, or if the time between two passes was negative or too long. A retention that is too short by
-// mistake, or a wrong clock, can be corrected until then, as with retired tables. A retention that was
-// lengthened applies immediately.
+// before. They also wait if the time between two passes was negative or too long. A retention that is
+// too short by mistake, or a wrong clock, can be corrected until then, as with retired tables. A
+// retention that was lengthened applies immediately.
 func (r *Rotator) trustedTime(ctx context.Context, now time.Time) (time.Time, error) {
 	g, err := r.readExpireGuard(ctx)
 	if err != nil {

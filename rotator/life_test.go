@@ -20,7 +20,7 @@ const day = 24 * time.Hour
 // early or resent, and requests are slow. The rotator does not run for up to 20 days, or is
 // killed between two actions.
 //
-// Each acknowledged reading must be found until it expires, and not afterwards. A table must not be
+// Each acknowledged reading must be found until it expires, and not afterward. A table must not be
 // retired or dropped while it has a reading that is not expired. Foreign tables must not change,
 // and the number of tables must not exceed the result of Policy.Bound.
 func TestRotator_LosesNothingInFiveYears(t *testing.T) {

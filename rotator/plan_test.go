@@ -184,7 +184,7 @@ func (s *situation) explained(t *rapid.T, p *rotator.Plan) {
 	}
 }
 
-// TestPlan_LeavesNothingToDo applies a plan. Afterwards, all tables of this month and of the months
+// TestPlan_LeavesNothingToDo applies a plan. Afterward, all tables of this month and of the months
 // ahead must exist. A second plan may only have the drops above the limit and the tuning of
 // restored tables. Equal arguments must give equal plans, and planning must not change the
 // arguments.

@@ -80,7 +80,7 @@ type Health struct {
 	LastSuccess time.Time  // time of the last successful run in this process; zero if none has succeeded
 	LastRun     time.Time  // time of the last run in this process that made a plan
 	LastError   string     // error of the last run; empty if it succeeded; lease.ErrHeld and ErrOtherPlan do not count
-	Usable      bool       // whether all tables of the current arrival month existed after some run; it stays true afterwards
+	Usable      bool       // whether all tables of the current arrival month existed after some run; it stays true afterward
 	Ahead       TableCount // tables of the months ahead
 	Tables      int        // number of existing tables
 }

@@ -26,7 +26,7 @@ type arrivalClock struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	floor     int64              // the least arrival of a new write, in milliseconds since 1970
+	floor     int64              // the earliest arrival of a new write, in milliseconds since 1970
 	last      int64              // the latest arrival of a write, in milliseconds since 1970
 	running   map[int64]int      // number of running writes by arrival, in milliseconds since 1970
 	lingering []lingeringArrival // arrivals of failed writes, in the order of their ends

@@ -132,7 +132,6 @@ func reading(stream string, at time.Time, value int64) varve.Reading {
 	}
 }
 
-// send writes readings in one request and returns their verdicts.
 func (w *world) send(t tester, readings ...varve.Reading) []varve.Verdict {
 	t.Helper()
 	q, err := w.Admit()

@@ -39,7 +39,6 @@ func (p *placer) reset() {
 	p.groups, p.copies, p.verdicts, p.last = p.groups[:0], p.copies[:0], p.verdicts[:0], 0
 }
 
-// group has the readings of one table.
 type group struct {
 	table grid.Table
 	index []int // indexes of the readings in the slice that the caller passed

@@ -5,20 +5,25 @@
 //	  │                                                   │
 //	  too many requests: Busy                             missing table: Create, then retry
 //
-// [New] returns a [Router] for [Options]. [Router.Admit] begins a [Request]. [Request.Write] stores
-// readings, all with the same arrival. A [Turn] gives small requests priority on the processors.
+// The main types:
 //
-// These rules are always true:
+//   - [Router] writes readings to tables. [New] returns one for its [Options].
+//   - [Request] is one request. [Request.Write] stores readings, all with the same arrival.
+//   - [Turn] gives small requests priority on the processors.
+//   - [Fields], [Tracker] and [Changes] are called before readings are written. If the options lack
+//     one of them, its step is omitted.
+//
+// These rules always hold:
 //
 //   - Event time and the arrival month of the request determine the table of a reading.
 //   - Each reading gets one verdict, unless the context of the write ends. A reading without a
 //     verdict may or may not be stored.
-//   - Before a reading is written, [Fields] admits its fields, and [Tracker] marks its hour dirty. If
-//     the options lack one of them, its step is omitted.
+//   - Before a reading is written, Fields admits its fields, and Tracker marks its hour dirty.
 //   - The router cannot change or drop a table.
 //
 // If the registry or the store fails, the affected readings are rejected with a retryable code, and
-// the others are stored. A client can safely resend the rejected readings.
+// the others are stored. A client can safely resend the rejected readings, also after a crash. A
+// Router is safe for concurrent use. Only one goroutine may use a Turn.
 package router
 
 import (
@@ -188,7 +193,7 @@ func (r *Router) Admit() (*Request, error) {
 	return &Request{r: r, arrived: arrived, month: grid.MonthOf(arrived), tables: placers.Get()}, nil
 }
 
-// Done ends the request. The caller must not use it afterwards.
+// Done ends the request. The caller must not use the request afterward.
 func (q *Request) Done() {
 	q.tables.release()
 	q.tables = nil

@@ -22,7 +22,7 @@ func (q *Request) Turn() *Turn { return &Turn{lanes: q.r.lanes} }
 func (r *Router) Pace() *lanes.Pace { return r.lanes.Pace() }
 
 // Begin waits until the request may compute. It fails if ctx ends. Before the caller waits for
-// anything other than a processor, it must call End. Afterwards, it must call Begin once more.
+// anything other than a processor, it must call End. Afterward, it must call Begin once more.
 func (t *Turn) Begin(ctx context.Context, large bool) (err error) {
 	if !large {
 		t.lanes.Small()

@@ -134,7 +134,7 @@ func (q *Request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// judge sets the arrival of a reading, and returns a rejecting verdict if the reading is invalid or
+// judge sets the arrival of a reading. It returns a rejecting verdict if the reading is invalid, or
 // its event time is too far in the future.
 func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	r.Arrived = q.arrived

@@ -29,8 +29,8 @@ func (k Key) IsZero() bool { return k == Key{} }
 
 // Item is one entry of the registry.
 //
-// On DynamoDB the registry is one table with the attributes pk, sk, gsi1pk, gsi1sk, gsi2pk, gsi2sk
-// and ttl, and one attribute for each entry of Attrs.
+// On DynamoDB, the registry is one table. Its attributes are pk, sk, gsi1pk, gsi1sk, gsi2pk,
+// gsi2sk, ttl, and one for each entry of Attrs.
 type Item struct {
 	Key
 	GSI1, GSI2 Key       // keys in the secondary indexes; a zero key means that the index omits the item

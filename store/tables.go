@@ -167,13 +167,14 @@ type CapacityChange struct {
 // whose database deletes them on its own do not implement it.
 type Expirer interface {
 	// DeleteExpired deletes the readings of a table whose event time and arrival are not after the
-	// cutoff of their series. It returns how many it deleted. If the cutoff of a series is zero,
-	// its readings stay. If inUse is not nil, readings also stay if inUse returns true for their
-	// event time.
+	// cutoff of their series. It returns how many it deleted. If the cutoff of a series is zero, its
+	// readings stay. If inUse is not nil, readings also stay if inUse returns true for their event
+	// time.
 	//
 	// DeleteExpired may skip readings that were written recently, or that cannot be read; a later
-	// call deletes them. It fails with a HoldError if the table is on hold, and with ErrRefused
-	// if the table is retired, because a retired table can be restored until it is dropped.
+	// call deletes them. It fails with a HoldError if the table is on hold. It fails with
+	// ErrRefused if the table is retired, because a retired table can be restored until it is
+	// dropped.
 	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (int64, error)
 }
 

@@ -91,7 +91,6 @@ func (r *Registry) beginNext(all *sharedReads) *sharedRead {
 	return f
 }
 
-// readBoth reads a stream and the catalog's version in one request.
 func (r *Registry) readBoth(ctx context.Context, k id, version store.Key) (st Stream, v string, err error) {
 	items, err := r.items.Get(ctx, []store.Key{k.key(), version}, true)
 	if err != nil {

@@ -22,7 +22,7 @@ type listCache struct {
 }
 
 type versionedList struct {
-	version store.ItemVersion
+	version store.Version
 	streams []Stream
 }
 
@@ -63,7 +63,7 @@ func (r *Registry) readList(ctx context.Context, tenant string) (list []Stream, 
 	return list, nil
 }
 
-func (c *listCache) get(tenant string, v store.ItemVersion) (list []Stream, ok bool) {
+func (c *listCache) get(tenant string, v store.Version) (list []Stream, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	of, found := c.lists[tenant]

@@ -1,15 +1,25 @@
-// Package streams records the streams of each tenant, and the classes whose tables contain their
+// Package streams records the streams of each tenant, and the classes of the tables with their
 // readings.
 //
-// The router registers a stream before it writes to the stream. Queries read the classes of a
-// stream, so a stream that was moved to another class loses no readings. For stores with rows, a
-// [Registry] also records the row windows and the shards of a stream.
+//	router ── Register ──┐
+//	query  ── Current  ──┼── Registry ──┬── item: pk TENANT#<tenant>, sk STREAM#<stream>
+//	api    ── List     ──┘              └── if the item is lost: tables
 //
-//   - A class is never removed from a stream, and row windows and shards only grow.
+// The main types:
+//
+//   - [Registry] reads and changes streams.
+//   - [Stream] is one stream, with its classes, its row window and its shards.
+//   - [Repair] is a change that completes the item of a stream.
+//
+// These rules always hold:
+//
+//   - The router registers a stream before it writes to the stream.
+//   - Queries read all classes of a stream, so a stream that was moved to another class loses no
+//     readings. A class is never removed from a stream, and row windows and shards only grow.
 //   - If the item of a stream is lost, it is recovered from the tables.
-//   - If the registry fails, cached streams can still be written.
 //
-// Each stream has one item: pk TENANT#<tenant>, sk STREAM#<stream>.
+// If the registry fails, cached streams can still be written, and other calls fail. They may be
+// retried. A Registry is safe for concurrent use.
 package streams
 
 import (

@@ -1,5 +1,16 @@
-// Package timefmt parses durations, times and windows, and formats durations. It has the syntax of the
-// settings, the API and the command line.
+// Package timefmt parses durations, times and windows, and formats durations.
+//
+// It has the syntax of the settings, the API and the command line:
+//
+//   - [ParseDuration] and [FormatDuration] convert durations such as 90d, 1d12h and forever.
+//   - [ParseTime] parses a time with a layout, and accepts leap seconds.
+//   - [ParseRelative] parses times such as now, yesterday, -24h and 2026-11.
+//   - [ParseWindow] parses a year, month, day, hour or minute as a window.
+//   - [FirstInstant] converts a wall time to an instant, even if clocks skip it.
+//
+// A formatted duration parses to the same duration, unless it is negative or has a fraction of a
+// second. Most errors about a text show how to write it. The package reads no clock: callers pass
+// the present time and the zone. All functions are pure.
 package timefmt
 
 import (

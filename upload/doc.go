@@ -6,13 +6,17 @@
 //
 // The main types:
 //
-//   - Selection finds the files that arguments name.
-//   - Source is one file, with its format, stream and device.
-//   - Upload cuts sources into pieces and sends several of them at a time.
-//   - Events has callbacks for progress and rejections.
-//   - RejectFile stores rejections, one JSON object a line.
+//   - [Selection] finds the files that arguments name.
+//   - [Source] is one file, with its format, stream and device.
+//   - [Upload] cuts sources into pieces and sends several of them at a time.
+//   - [Events] has callbacks for progress and rejections.
+//   - [RejectFile] stores rejections, one JSON object a line.
 //
-// All readings before a checkpoint have verdicts. If an upload fails or the process dies, the
-// next run resumes at the checkpoint. It may resend some readings, which become duplicates. If a
-// file or its settings have changed, the file is sent from its start.
+// All readings before a checkpoint have verdicts. If a file or its settings have changed, the file
+// is sent from its start.
+//
+// If an upload fails or the process dies, the next run resumes at the checkpoint. It may resend
+// some readings, which become duplicates. An error about one source is a [FileError], and the end
+// of the context is [ErrInterrupted]. Callbacks never overlap. Only one goroutine may use an
+// Upload.
 package upload

@@ -1,10 +1,12 @@
-// Package command is the command line of an agent.
+// Package command implements the command line of an agent.
 //
 //	varve-agent                 runs the agent
 //	varve-agent config check    reports mistakes in the configuration
 //	varve-agent config print    prints all settings
 //
-// The program varve has the same command, as varve agent. New returns it.
+// [New] returns the command, which the program varve has as varve agent. [Main] runs it as the
+// program varve-agent. A run ends when its context ends. If the configuration has mistakes, all of
+// them are printed, and the error is [ErrMistakes].
 package command
 
 import (

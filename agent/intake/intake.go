@@ -2,12 +2,19 @@
 //
 //	ingest.Session ──▶ Destination ──▶ NDJSON records ──▶ outbox.Append ──▶ verdicts: queued
 //
-// Destination is the ingest.Destination of all doors of an agent: HTTP, line protocol and MQTT. It
-// checks readings as a server does, but compares them neither with the clock nor with stored readings.
-// A valid reading gets the verdict varve.Queued after it is durable on the disk of the agent.
+// [Destination] is the [ingest.Destination] of all doors of an agent: HTTP, line protocol and MQTT.
+// It checks readings as a server does, but compares them neither with the clock nor with stored
+// readings.
 //
-// The number of writes, and of large writes that are decoded at the same time, is limited, so that the memory
-// of an agent is bounded.
+// These rules always hold:
+//
+//   - A valid reading gets the verdict [varve.Queued] after it is durable on the disk of the agent.
+//   - The number of writes is limited, and so is the number of large writes that are decoded at the
+//     same time. So the memory of an agent is bounded.
+//
+// If too many writes are running, Admit fails with varve.Busy. If the outbox cannot store readings,
+// they are rejected as unavailable. In both cases, the device may retry. After a crash, a write
+// without an answer may be stored or not. Destination is safe for concurrent use.
 package intake
 
 import (
@@ -147,9 +154,9 @@ func (q *request) append(ctx context.Context, records []outbox.Record, verdicts 
 	return nil
 }
 
-// encode returns the first n readings as records, one or several per stream, without the readings that have a
-// verdict. The records have at most a quarter of the outbox, or one reading: the outbox refuses more than
-// half of it at once, and a reading has much less.
+// encode returns the first n readings as records, one or several per stream, without the readings that
+// have a verdict. The records have at most a quarter of the outbox, or one reading. The outbox refuses
+// more than half of it at once, and a reading has much less.
 func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record, n int) {
 	q.streams = q.streams[:0]
 	size := int64(0)

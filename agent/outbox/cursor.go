@@ -12,6 +12,9 @@ import (
 	"time"
 )
 
+// The file CURSOR has the confirmed offset of each segment, by number and tag, the age of kept
+// segments, and the ranges of postponed records. Because of the tag, an entry has no effect on another
+// segment with the same number. CURSOR.old is used if CURSOR is missing or damaged.
 const (
 	cursorFile  = "CURSOR"
 	olderCursor = "CURSOR.old" // the file CURSOR before its last write

@@ -19,6 +19,20 @@ type Record struct {
 	Lines []byte
 }
 
+// A segment file has a header and frames:
+//
+//	segment: 8 bytes "varve-o1"
+//	         8 bytes segment number
+//	         8 bytes random tag
+//	         4 bytes CRC-32C of the header up to here
+//	         frames
+//	frame:   4 bytes length n of the payload
+//	         4 bytes CRC-32C of the segment number and the rest of the frame
+//	         8 bytes synced: the bytes of the segment that were durable before the frame
+//	         1 byte  kind: records, end of the segment
+//	         n bytes payload
+//
+// All integers are little-endian.
 const (
 	magic       = "varve-o1"
 	headerBytes = 8 + 8 + 8 + 4

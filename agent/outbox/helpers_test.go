@@ -149,7 +149,6 @@ func next(t *testing.T, b *outbox.Outbox, bytes, readings int) *outbox.Batch {
 	return batch
 }
 
-// ends returns a context that has ended.
 func ends() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

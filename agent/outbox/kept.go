@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// keepParts is the number of comparisons in the time of Options.Keep.
+// keepParts is the number of comparisons within Options.Keep: see Interval.
 const keepParts = 8
 
 // Kept has the kept segments of an outbox.
 type Kept struct{ *Outbox }
 
-// KeptSegment is a segment whose records are all confirmed. It stays for a comparison with the server, and
-// after that for the next comparison, so that the readings of an hour can be compared together.
+// KeptSegment is a segment whose records are all confirmed. It stays for a comparison with the server,
+// and then for the next one. So the readings of an hour can be compared together.
 //
 // A kept segment is removed as soon as its space is needed.
 type KeptSegment struct {
@@ -123,7 +123,7 @@ func (b Kept) RemoveSegments(list []KeptSegment) error {
 }
 
 // removeSegment removes a kept segment from the list. It returns false if another call has removed the
-// segment. The caller holds b.mu, and removes the file afterwards.
+// segment. The caller holds b.mu, and removes the file afterward.
 func (b Kept) removeSegment(s *segment) bool {
 	if !slices.Contains(b.segments, s) {
 		return false

@@ -83,8 +83,8 @@ func (s *segment) copyBytes() (bytes int64) {
 	return min(bytes, share, s.size) + segmentOverhead
 }
 
-// segmentOverhead is the number of bytes of a segment besides its records, with a second end frame for the
-// segment before.
+// segmentOverhead is the number of bytes of a segment besides its records. It includes a second end
+// frame, for the segment before.
 const segmentOverhead = headerBytes + 2*endBytes
 
 // reserve returns the bytes that only copies of postponed records may use. So a full outbox has space for the

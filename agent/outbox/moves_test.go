@@ -12,8 +12,9 @@ import (
 	"github.com/varvedb/varve/agent/outbox"
 )
 
-// TestMove_RelievesFullOutbox fills an outbox during an outage. After it, one reading in 99 stays postponed, and
-// all others are confirmed. Further records fit, and no postponed reading is dropped.
+// TestMove_RelievesFullOutbox fills an outbox during an outage. After the outage, one reading in 99
+// stays postponed, and all others are confirmed. Further records fit, and no postponed reading is
+// dropped.
 func TestMove_RelievesFullOutbox(t *testing.T) {
 	isStuck := func(n int) bool { return n%99 == 1 }
 	for _, policy := range []outbox.Policy{outbox.DropOldest, outbox.RefuseNewest} {
@@ -73,8 +74,8 @@ func TestMove_LeavesConfirmedRecordsToCompare(t *testing.T) {
 	}
 }
 
-// TestMove_SurvivesFullDisk has a disk without space for copies. A move loses no record and is reported once.
-// After a minute with free space, it succeeds.
+// TestMove_SurvivesFullDisk moves records on a disk without space for copies. The failed moves lose no
+// record, and are reported once. After a minute with free space, a move succeeds.
 func TestMove_SurvivesFullDisk(t *testing.T) {
 	for _, policy := range []outbox.Policy{outbox.DropOldest, outbox.RefuseNewest} {
 		synctest.Test(t, func(t *testing.T) {

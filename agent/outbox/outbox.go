@@ -324,7 +324,7 @@ func (b *Outbox) Close() error {
 
 func (b *Outbox) path(number uint64) string { return path.Join(b.opts.Dir, fileName(number)) }
 
-// forget removes a segment from the list. The caller holds b.mu, and removes the file afterwards.
+// forget removes a segment from the list. The caller holds b.mu, and removes the file afterward.
 func (b *Outbox) forget(s *segment) {
 	b.segments = slices.DeleteFunc(b.segments, func(other *segment) bool { return other == s })
 	b.stats.Bytes -= s.disk

@@ -103,9 +103,9 @@ func TestPostponed_SurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestPostponed_MovesFewRecords moves a third of the records of all ended segments. The copies are returned by
-// Next, the segments are kept, and the moved records are not compared. Segments with mostly postponed records
-// do not move, and are not kept.
+// TestPostponed_MovesFewRecords moves the postponed records of all ended segments, which are a third of
+// the records. Next returns the copies, the other records are kept, and the moved records are not
+// compared. A second move changes nothing, because the segments then have mostly postponed records.
 func TestPostponed_MovesFewRecords(t *testing.T) {
 	for _, keep := range []time.Duration{0, time.Hour} {
 		o := outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 10_000, Keep: keep}
@@ -174,7 +174,8 @@ func TestPostponed_NeverDisplaces(t *testing.T) {
 	}
 }
 
-// TestPostponed_SplitsRange confirms a range except one record. The record does not delay the others.
+// TestPostponed_SplitsRange leaves the first record of a range unconfirmed. The record gets a range of
+// its own, so that it does not delay the others.
 func TestPostponed_SplitsRange(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}})
 	add(t, b, 0, 30)
@@ -283,8 +284,9 @@ func TestPostponed_SkipsDamage(t *testing.T) {
 	}
 }
 
-// TestCursor_SurvivesDamage damages the file CURSOR. The file before it is used, so that kept records stay
-// confirmed. The damage is reported once, and the damaged file does not replace the one before it.
+// TestCursor_SurvivesDamage damages the file CURSOR. The previous file is used instead, so that kept
+// records stay confirmed. The damage is reported once, and the damaged file does not replace the
+// previous one.
 func TestCursor_SurvivesDamage(t *testing.T) {
 	for name, injure := range map[string]func(data []byte) []byte{
 		"changed":  func(data []byte) []byte { data[20] ^= 1; return data },
@@ -364,8 +366,8 @@ func TestPostponed_CountsUnitedRanges(t *testing.T) {
 	}
 }
 
-// TestPostponed_IsolatesRecordInManyRanges has a record that cannot be confirmed in the first range of a segment
-// with too many ranges. The other records of its stream are confirmed.
+// TestPostponed_IsolatesRecordInManyRanges never confirms one record, which is in the first range of a
+// segment with too many ranges. The other records of its stream are confirmed.
 func TestPostponed_IsolatesRecordInManyRanges(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 1 << 20})
 	add(t, b, 1, 1501)

@@ -64,7 +64,7 @@ func (c *cuts) note(change func()) {
 const cutsOfSeed = 40
 
 // TestPowerCut_KeepsAcknowledgedRecords cuts the power at 1,000 or more random moments, while records are
-// written, read, confirmed, and in half of the runs kept and compared. Afterwards, all acknowledged and
+// written, read, confirmed, and in half of the runs kept and compared. Afterward, all acknowledged and
 // unconfirmed records exist, and no record is damaged or skipped. Confirmed records exist until they are
 // compared.
 func TestPowerCut_KeepsAcknowledgedRecords(t *testing.T) {
@@ -268,7 +268,7 @@ func (f *faults) stop() {
 }
 
 // TestFaults_KeepAcknowledgedRecords lets a tenth of all operations that change the disk fail. Records
-// whose Append succeeded exist afterwards, also after a restart.
+// whose Append succeeded exist afterward, also after a restart.
 func TestFaults_KeepAcknowledgedRecords(t *testing.T) {
 	for seed := range uint64(20) {
 		f := &faults{rng: rand.New(rand.NewPCG(seed, 1)), share: 0.1, err: errors.New("the disk failed")}

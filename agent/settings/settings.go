@@ -1,15 +1,19 @@
 // Package settings reads the configuration of an agent.
 //
-//	defaults ◀── YAML file ◀── environment (VARVE_AGENT_…) ◀── flags   (each overrides the layers on its left)
+//	defaults ◀─ YAML file ◀─ environment (VARVE_AGENT_…) ◀─ flags   (each overrides all on its left)
 //
-// The main types:
+// The main types and functions:
 //
-//   - Settings has all settings.
-//   - Source names the file, the environment and the flags.
-//   - Loaded has the settings with the origin of each value.
+//   - [Settings] has all settings, and derives the options of other packages.
+//   - [Source] names the file, the environment and the flags.
+//   - [Load] returns [Loaded]: the settings with the origin of each value.
 //
 // The settings follow the conventions of package config. That package depends on most parts of a
-// server, and the small program of an agent must not contain them. So the agent has its own package.
+// server, and the small program of an agent must not contain them. So the agent has its own
+// package.
+//
+// If settings are invalid, the error is [Mistakes]: it lists all of them, each with its origin.
+// Settings are read once. A change takes effect at the next start.
 package settings
 
 import (

@@ -18,8 +18,8 @@ const rest = 9
 
 // postponedStream is the state of a stream with postponed readings.
 type postponedStream struct {
-	// isStuck is whether the server stored nothing of the last body. Then further readings are postponed
-	// without an attempt until the time in trial.
+	// isStuck means that the server stored nothing of the last body. Then further readings are
+	// postponed without an attempt until the time in trial.
 	isStuck bool
 	trial   time.Time
 	next    time.Time     // time of the next body of postponed readings

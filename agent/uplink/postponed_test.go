@@ -37,9 +37,10 @@ func (g *gateway) received(since, number int) bool {
 	return false
 }
 
-// TestPostponed_StaysSmall has 100 readings that the server does not store for hours, and ten other
-// readings a minute. The outbox grows only by the kept readings, and all of these stay until they are
-// compared. The test takes three hours of the fake clock, or 48 hours with the variable VARVE_MEASURE.
+// TestPostponed_StaysSmall makes the server refuse 100 readings for hours, while ten other readings are
+// appended each minute. The outbox grows only by the kept readings, and all of these stay until they
+// are compared. The test takes three hours of the fake clock, or 48 hours with the variable
+// VARVE_MEASURE.
 func TestPostponed_StaysSmall(t *testing.T) {
 	duration := 3 * time.Hour
 	if os.Getenv("VARVE_MEASURE") != "" {
@@ -91,10 +92,9 @@ func TestPostponed_StaysSmall(t *testing.T) {
 	}
 }
 
-// TestPostponed_RecoversUnderLoad has three streams that the server does not store for an hour, and
-// receives fresh readings of these and of another stream all the time. The other stream is not delayed,
-// not even while the postponed readings are sent. After the hour, all readings arrive within eight
-// minutes.
+// TestPostponed_RecoversUnderLoad makes the server refuse three streams for an hour. Meanwhile, fresh
+// readings of these and of another stream are appended. The other stream is not delayed, not even while
+// the postponed readings are sent. After the hour, all readings arrive within eight minutes.
 func TestPostponed_RecoversUnderLoad(t *testing.T) {
 	for _, order := range []outbox.Order{outbox.OldestFirst, outbox.NewestFirst} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestPostponed_RecoversUnderLoad(t *testing.T) {
 	}
 }
 
-// TestPostponed_LimitsDelay has 50 streams that the server does not store. The readings of another stream, in
-// the same batch, arrive within a minute.
+// TestPostponed_LimitsDelay makes the server refuse 50 streams. The readings of another stream, in the
+// same batch, arrive within a minute.
 func TestPostponed_LimitsDelay(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
@@ -180,8 +180,8 @@ func TestPostponed_ContinuesAfterRestart(t *testing.T) {
 	})
 }
 
-// TestPostponed_IsolatesPoison has a reading for which the server never gives a verdict. Readings of other
-// streams arrive within two minutes. The other readings of its stream arrive, too.
+// TestPostponed_IsolatesPoison sends a reading for which the server never gives a verdict. Readings of
+// other streams arrive within two minutes. The other readings of its stream arrive, too.
 func TestPostponed_IsolatesPoison(t *testing.T) {
 	status := func(code int) func(*http.Request) *http.Response {
 		return func(*http.Request) *http.Response { return reply(code, map[string]string{"detail": "not this one"}) }
@@ -227,8 +227,8 @@ func TestPostponed_IsolatesPoison(t *testing.T) {
 	}
 }
 
-// TestPostponed_SendsRestOfWrite has a reading for which the server never gives a verdict, in a write with
-// others. The others arrive.
+// TestPostponed_SendsRestOfWrite sends a write with a reading for which the server never gives a
+// verdict. The other readings of the write arrive.
 func TestPostponed_SendsRestOfWrite(t *testing.T) {
 	for _, answer := range []*http.Response{reply(400, "not this one"), reply(500, "not this one"), reply(503, "not this one"), cut} {
 		t.Run(fmt.Sprint(answer.StatusCode), func(t *testing.T) {

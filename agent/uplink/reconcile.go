@@ -100,8 +100,8 @@ func (s *Sender) removeOld() error {
 	return kept.RemoveSegments(slices.DeleteFunc(kept.Segments(), young))
 }
 
-// isRefused reports whether a server answered that it does not compare readings: an agent, an older server,
-// or a server that does not allow it with this key.
+// isRefused reports whether a server answered that it does not compare readings. Such a server is an
+// agent, an older server, or a server that does not allow the comparison with this key.
 func isRefused(err error) bool {
 	of := varve.FailureOf(err)
 	return of == varve.NotFound || of == varve.Forbidden || of == varve.Invalid
@@ -237,7 +237,7 @@ func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.Kept
 					return err
 				}
 			}
-			if err := r.giveWay(ctx); err != nil { // afterwards, the batch is invalid
+			if err := r.giveWay(ctx); err != nil { // afterward, the batch is invalid
 				return err
 			}
 		}

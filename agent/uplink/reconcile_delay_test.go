@@ -20,8 +20,8 @@ func (g *gateway) answerComparisons(answer func(r *http.Request) *http.Response)
 	})
 }
 
-// TestReconcile_SendsBetweenFailedComparisons fails comparisons on a server that stores readings. Fresh readings
-// are sent within two minutes, although the comparisons wait for longer.
+// TestReconcile_SendsBetweenFailedComparisons makes all comparisons fail on a server that stores
+// readings. Fresh readings are sent within two minutes, although the comparisons wait for longer.
 func TestReconcile_SendsBetweenFailedComparisons(t *testing.T) {
 	for name, answer := range map[string]func(r *http.Request) *http.Response{
 		"retry later": func(*http.Request) *http.Response {
@@ -58,8 +58,9 @@ func TestReconcile_SendsBetweenFailedComparisons(t *testing.T) {
 	}
 }
 
-// TestReconcile_ComparesOtherSeries fails each comparison of one series, as a server with a damaged file does,
-// or a proxy that refuses its name. The lost readings of the other series are resent.
+// TestReconcile_ComparesOtherSeries makes each comparison of one series fail. The cause can be a
+// damaged file of the server, or a proxy that refuses the name of the device. The lost readings of the
+// other series are resent.
 func TestReconcile_ComparesOtherSeries(t *testing.T) {
 	for _, status := range []int{400, 404, 500} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -87,8 +88,8 @@ func TestReconcile_ComparesOtherSeries(t *testing.T) {
 	}
 }
 
-// TestReconcile_GivesUpResending refuses the resent readings of one stream for hours. Meanwhile, fresh readings
-// of another stream are sent.
+// TestReconcile_GivesUpResending makes the server refuse the resent readings of one stream for hours.
+// Meanwhile, fresh readings of another stream are sent.
 func TestReconcile_GivesUpResending(t *testing.T) {
 	for _, status := range []int{400, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -125,8 +126,8 @@ func TestReconcile_GivesUpResending(t *testing.T) {
 	}
 }
 
-// TestReconcile_KeepsReadingsAfterFirstRefusal has an outage for three days. A captive portal answers the
-// first comparisons after it. Then the lost readings are resent.
+// TestReconcile_KeepsReadingsAfterFirstRefusal simulates an outage of three days. A captive portal
+// answers the first comparisons after the outage. Then the lost readings are resent.
 func TestReconcile_KeepsReadingsAfterFirstRefusal(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.server.lost = []string{`"n":7}`}

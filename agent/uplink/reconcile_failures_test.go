@@ -24,13 +24,14 @@ func (g *gateway) fill(t *testing.T, devices int) (readings int64) {
 	return int64(30 * devices)
 }
 
-// answer sets the answers in place of the server. The server itself answers if intercept returns nil.
+// answer sets the function that may answer requests in place of the server. The server itself answers
+// if the function returns nil.
 func (l *loser) answer(intercept func(r *http.Request) *http.Response) { l.intercept.Store(&intercept) }
 
 func isComparison(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/digests") }
 
 // TestReconcile_ForgetsNothingAfterFailure answers comparisons as broken servers, proxies and captive portals
-// do, for two days. Meanwhile, new readings are sent and no reading is forgotten. Afterwards, the lost
+// do, for two days. Meanwhile, new readings are sent and no reading is forgotten. Afterward, the lost
 // readings are resent.
 func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 	for name, answer := range map[string]func() *http.Response{
@@ -145,8 +146,8 @@ func TestReconcile_ForgetsByAgeIfRefused(t *testing.T) {
 	}
 }
 
-// TestReconcile_GivesWay appends a reading during each comparison of a series. It is sent before the
-// next comparison.
+// TestReconcile_GivesWay appends a reading during each comparison of a series. The reading is sent
+// before the next comparison.
 func TestReconcile_GivesWay(t *testing.T) {
 	const devices = 20
 	withGateway(t, nil, func(t *testing.T, g *gateway) {

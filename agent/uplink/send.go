@@ -32,9 +32,11 @@ type delivery struct {
 	// is true and fewer than mostStreams streams have postponed readings. Otherwise, the delivery fails.
 	attempts    int
 	mayPostpone bool
-	// isRetry is whether the readings are postponed already. Then the state of the server does not matter.
+	// isRetry means that the readings are postponed already. Then the state of the server does not
+	// matter.
 	isRetry bool
-	// mayHalve is whether each failed body is resent in halves, because a single reading may be the reason.
+	// mayHalve means that each failed body is resent in halves, because a single reading may be the
+	// reason.
 	mayHalve bool
 	limit    time.Duration // longest duration of one attempt, without the transfer of the body
 

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestStuckStreams_LeaveTimeForOthers has twelve streams for which the server never answers. The readings of
-// another stream arrive within a minute, once the twelve are postponed.
+// TestStuckStreams_LeaveTimeForOthers sends twelve streams for which the server never answers. The
+// readings of another stream arrive within a minute, once the twelve are postponed.
 func TestStuckStreams_LeaveTimeForOthers(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", func(r *http.Request) *http.Response {
@@ -38,8 +38,8 @@ func TestStuckStreams_LeaveTimeForOthers(t *testing.T) {
 	})
 }
 
-// TestStuckStreams_EndBeyondLimit has 105 streams that the server does not store. Then it stores the first ten,
-// and another stream. All readings of these streams arrive, and the others are postponed.
+// TestStuckStreams_EndBeyondLimit makes the server refuse 105 streams. Then the server accepts the
+// first ten. The readings of these and of another stream arrive, and all others stay postponed.
 func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
@@ -69,9 +69,9 @@ func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 	})
 }
 
-// TestStuckStreams_PauseAfterPartialProgress has a server that refuses every second reading of a stream. The
-// ranges of the refused readings are united, so each body has stored readings, too. The bodies have pauses
-// between them.
+// TestStuckStreams_PauseAfterPartialProgress makes the server refuse every second reading of a stream.
+// The ranges of the refused readings are united, so each body has stored readings, too. The bodies have
+// pauses between them.
 func TestStuckStreams_PauseAfterPartialProgress(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		bodies := 0
@@ -101,8 +101,8 @@ func TestStuckStreams_PauseAfterPartialProgress(t *testing.T) {
 	})
 }
 
-// TestStuckStreams_AcceptOtherReadiness has a server behind a proxy without /readyz, and an agent of an earlier
-// version. The stuck readings are postponed, and others arrive.
+// TestStuckStreams_AcceptOtherReadiness sends to a server behind a proxy without /readyz, and to an
+// agent of an earlier version. The stuck readings are postponed, and others arrive.
 func TestStuckStreams_AcceptOtherReadiness(t *testing.T) {
 	for name, ready := range map[string]*http.Response{
 		"proxy":         reply(http.StatusNotFound, "no such page"),

@@ -1,34 +1,36 @@
 // Package uplink sends the readings in an outbox to a server.
 //
-//	outbox.Next ──▶ one body per stream ──▶ rate ──▶ POST readings ──▶ verdicts ──▶ outbox.ConfirmExcept
+//	outbox.Next ──▶ one body per stream ──▶ rate ──▶ POST readings ──▶ verdicts ──▶ ConfirmExcept
 //	                        ▲                             │                              │
 //	                        ├───── back-off, halves ──────┘                              │
 //	                        └──────────────────── outbox.Postponed ◀─────────────────────┘
+//	outbox.Kept ──▶ digests of hours ──▶ POST digests ──▶ hours that differ ──▶ POST readings
 //
-//	outbox.Kept ──▶ digests of hours ──▶ POST digests ──▶ readings of the hours that differ ──▶ POST readings
-//
-// Sender is the main type. Between uploads, it compares the confirmed readings that the outbox keeps with
-// the server, and resends the hours that differ. So a server gets the readings that it has lost, for
-// example because it was restored from a backup.
+// [Sender] is the main type, and [Events] reports its work. Between uploads, it compares the
+// confirmed readings that the outbox keeps with the server, and resends the hours that differ. So a
+// server gets the readings that it has lost, for example because it was restored from a backup.
 //
 // These rules always hold:
 //
-//   - A reading is confirmed only by a verdict of the server: stored, duplicate, or rejected permanently.
-//     A queued reading is on the disk of another agent, and is confirmed, too.
-//   - An answer that does not count each reading of its body confirms nothing. So the answer of another
-//     server, such as a captive portal, loses no reading.
-//   - A reading that the server does not store at present is resent. It is postponed after five attempts,
-//     or after attempts of a minute in all, so that it does not delay other readings. If others are
-//     postponed already, two attempts are enough. Nothing is postponed unless the server is ready: see
-//     /readyz.
-//   - Postponed readings are not confirmed, and are not compared. The readings of a stream that the server does
-//     not store at present are resent after at least Options.Retry, and other streams are sent meanwhile.
-//   - A body that is refused as invalid is resent in halves, because the answer may come from a proxy that
-//     limits the size of bodies.
+//   - A reading is confirmed only by a verdict of the server: stored, duplicate, or rejected
+//     permanently. A queued reading is on the disk of another agent, and is confirmed, too.
+//   - An answer that does not count each reading of its body confirms nothing. So the answer of
+//     another server, such as a captive portal, loses no reading.
+//   - A reading that the server does not store at present is resent. It is postponed after five
+//     attempts, or after attempts of a minute in all, so that it does not delay other readings. If
+//     others are postponed already, two attempts are enough. Nothing is postponed unless the server
+//     is ready: see /readyz.
+//   - Postponed readings are not confirmed, and are not compared. They are resent after at least
+//     Options.Retry, and other streams are sent meanwhile.
+//   - A body that is refused as invalid is resent in halves, because the answer may come from a
+//     proxy that limits the size of bodies.
 //   - Unconfirmed readings do not wait for a comparison: they are sent after each of its requests.
-//   - Kept readings may be forgotten after a comparison in which all readings to be resent got a verdict.
-//     If the server refuses comparisons for long, kept readings are forgotten after twice
-//     outbox.Options.Keep. After a failure, none are forgotten.
+//   - Kept readings may be removed after a comparison in which all readings to be resent got a
+//     verdict. If the server refuses comparisons for long, they are removed after twice
+//     outbox.Options.Keep. After a failure, none are removed.
+//
+// No failure ends a Sender: it waits, longer after each failure, and retries. Run ends with its
+// context or with the outbox, and must be called only once.
 package uplink
 
 import (

@@ -229,7 +229,7 @@ func TestSender_ConfirmsRejections(t *testing.T) {
 }
 
 // TestSender_PostponesUnavailableReadings checks that only the readings without a final verdict are
-// resent. After some tries they are postponed, and others are sent first.
+// resent. After some tries, they are postponed, and other readings are sent first.
 func TestSender_PostponesUnavailableReadings(t *testing.T) {
 	const broken, last = `{"n":4}`, `{"n":9}`
 	isLastStored, tries := false, 0

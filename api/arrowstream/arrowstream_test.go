@@ -55,8 +55,8 @@ func stream(t *testing.T, readings []varve.Reading, numbers arrowstream.Numbers)
 	return out.Bytes()
 }
 
-// TestTypeSet_ChoosesExactType checks the type of a field of numbers and its first value, exact and
-// as a float.
+// TestTypeSet_ChoosesExactType checks the type of the column of a number field, and its first value.
+// The numbers are exact, or floats.
 func TestTypeSet_ChoosesExactType(t *testing.T) {
 	nines := strings.Repeat("9", 38)
 	for _, row := range []struct{ numbers, exact, first, float string }{

@@ -126,8 +126,8 @@ func (c *column) addNumber(neg bool, hi, lo uint64, exp int) bool {
 	return true
 }
 
-// maxHi and maxLo are the high and the low half of a coefficient of 37 nines: the largest that can be
-// multiplied by 10.
+// maxHi and maxLo are the high and the low half of a coefficient of 37 nines. Ten times this
+// coefficient still has at most 38 digits.
 var maxHi, maxLo = func() (hi, lo uint64) {
 	n := decimal128.GetMaxValue(37)
 	return uint64(n.HighBits()), n.LowBits()

@@ -14,14 +14,15 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// ErrChanged means that a reading arrived after the types were collected and does not fit them. It has
-// a new field, the first version, or a value that does not fit the type of its field.
+// ErrChanged means that a reading arrived after the types were collected, and does not fit them. It has
+// a new field, it is the first reading with a version, or one of its values does not fit the type of
+// the field.
 var ErrChanged = errors.New("readings arrived while the answer was written: send the request again")
 
-// Numbers selects the type of fields whose values are all numbers.
+// Numbers selects the column type of fields whose values are all numbers.
 type Numbers uint8
 
-// The types of numbers.
+// The column types of number fields.
 const (
 	Exact  Numbers = iota // decimal128, or utf8 if the numbers of the field do not fit
 	Floats                // float64, rounded to the nearest
@@ -42,7 +43,7 @@ type TypeSet struct {
 	device bool // if true, the first column has the device
 	fields []fieldType
 	index  map[string]int // position of each field in the list fields, by name
-	// versioned means that a reading has a version.
+	// versioned means that at least one reading has a version.
 	versioned bool
 }
 
@@ -55,7 +56,7 @@ type fieldType struct {
 	required int // highest number of digits after the decimal point, excluding trailing zeros
 }
 
-// NewTypeSet returns a set. If the argument "only" is not empty, the set has these fields and no others.
+// NewTypeSet returns a set. If the argument "only" is not empty, the set has only the fields in it.
 func NewTypeSet(only []string) *TypeSet {
 	s := &TypeSet{only: len(only) > 0, index: map[string]int{}}
 	for _, name := range only {
@@ -112,7 +113,7 @@ func (s *TypeSet) AddPart(p *block.Part) {
 	}
 }
 
-// Check fails if the answer has more fields than a stream may have columns.
+// Check fails if the answer has more fields than an Arrow stream may have columns.
 func (s *TypeSet) Check() error {
 	if n := len(s.fields); n > maxFields {
 		return varve.InvalidParam("query.format", "%d fields are more than the %d columns of Arrow: name some in fields, or use ndjson", n, maxFields)
@@ -181,8 +182,8 @@ func (f *fieldType) kind() (kind varve.Kind, several bool) {
 	return kind, false
 }
 
-// scale returns the number of decimals of a decimal type for all numbers of the field, or false if
-// they do not fit one.
+// scale returns the number of decimal places of a decimal type that holds all numbers of the field
+// exactly. It returns false if no such type exists.
 func (f *fieldType) scale() (int, bool) {
 	for _, scale := range []int{f.written, f.required} {
 		if f.integer+scale <= decimal.MaxDigits {
@@ -214,8 +215,9 @@ func (f *fieldType) column(numbers Numbers) arrow.Field {
 	return c
 }
 
-// schema returns the schema of a stream: device if it is included, time, id, arrived, _version if a
-// reading has one, and the fields in the order of the set. NewWriter sorts the fields by name first.
+// schema returns the schema of a stream. The columns are device if it is included, time, id, arrived,
+// and _version if a reading has one. The fields follow in the order of the set. NewWriter sorts the
+// fields by name first.
 func (s *TypeSet) schema(numbers Numbers) *arrow.Schema {
 	columns := []arrow.Field{
 		{Name: "time", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}},
@@ -234,7 +236,6 @@ func (s *TypeSet) schema(numbers Numbers) *arrow.Schema {
 	return arrow.NewSchema(columns, nil)
 }
 
-// sort orders the fields by name, and updates the index.
 func (s *TypeSet) sort() {
 	slices.SortFunc(s.fields, func(a, b fieldType) int { return strings.Compare(a.name, b.name) })
 	for i := range s.fields {

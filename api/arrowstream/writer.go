@@ -46,7 +46,7 @@ type Writer struct {
 }
 
 // NewWriter returns a writer of a stream with the collected types. It writes nothing yet. The set
-// must not change afterwards.
+// must not change afterward.
 func (s *TypeSet) NewWriter(out io.Writer, numbers Numbers) *Writer {
 	s.sort()
 	schema := s.schema(numbers)

@@ -10,10 +10,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// errorLine is the beginning of a line of NDJSON with an error, and the end of the line before.
+// errorLine is the newline before a line with an error, and the beginning of this line.
 var errorLine = []byte("\n" + wire.ErrorLinePrefix)
 
-// maxErrorLine limits the bytes of a line with an error.
 const maxErrorLine = 64 << 10
 
 // ndjsonBody is the body of an answer in NDJSON. If the answer ends with a line that has an error, Read

@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// cutReader returns the bytes before an index in one part, and the others in another one.
+// cutReader returns a reader that yields a body in two parts, divided at the given index.
 func cutReader(body string, at int) io.Reader {
 	return io.MultiReader(strings.NewReader(body[:at]), strings.NewReader(body[at:]))
 }

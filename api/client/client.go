@@ -1,16 +1,19 @@
-// Package client is the Go client of Varve's HTTP API.
+// Package client implements the Go client of Varve's HTTP API.
 //
 //	New ──▶ Client ──▶ one method per operation ──▶ typed answer, or *varve.Error
 //
-// The main types:
+// The main types and functions:
 //
-//   - Client calls one server. Its calls are grouped by resource, as in AlertCalls.
-//   - Query selects readings, and Answer describes the result of a query.
-//   - List selects a page of a list, and Pages iterates over the whole list.
+//   - [Client] calls one server. Its calls are grouped by resource, as in [AlertCalls].
+//   - [New] returns a client, and [ReadOnly] restricts it to requests that change nothing.
+//   - [Query] selects readings, and [Answer] describes the result of a query.
+//   - [List] selects a page of a list, and [Pages] iterates over the whole list.
 //
-// If the server answers with an error, varve.FailureOf returns the failure that the server reported.
-// Calls except CreateKey are retried if the server is busy, is unavailable or gives no answer, unless its
-// certificate is not trusted. Resending readings is harmless.
+// If the server answers with an error, [varve.FailureOf] returns the failure that the server
+// reported. Calls except CreateKey are retried if the server is busy, is unavailable or gives no
+// answer, unless its certificate is not trusted. Resending readings is harmless: stored ones are
+// duplicates. If the context ends, the error has its cause and the last error of the call. A Client
+// is safe for concurrent use.
 package client
 
 import (
@@ -257,7 +260,6 @@ func unreachable(base string, err error) error {
 	return fmt.Errorf("no answer from %s (is `varve serve` running there?): %w", base, err)
 }
 
-// problem decodes the error in an answer.
 func problem(resp *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
@@ -321,7 +323,6 @@ func getJSON[T any](ctx context.Context, c *connection, r request) (answer T, er
 	return answer, nil
 }
 
-// seriesPath returns a path below a device of a stream.
 func seriesPath(stream, device, what string) string {
 	return "/v1/streams/" + segment(stream) + "/devices/" + segment(device) + "/" + what
 }

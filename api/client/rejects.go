@@ -45,7 +45,6 @@ const rejectsPath = "/v1/rejects"
 
 func rejectPath(id string) string { return rejectsPath + "/" + segment(id) }
 
-// selected returns the query parameters for a page of the selected rejects.
 func selected(s wire.RejectSelection, l List) url.Values {
 	q := l.values()
 	for name, text := range map[string]string{"stream": s.Stream, "device": s.Device, "code": s.Code, "door": s.Door, "since": s.Since, "from": s.From, "to": s.To, "during": s.During} {

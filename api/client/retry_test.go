@@ -25,7 +25,8 @@ type answer struct {
 	err    error
 }
 
-// script returns answers one after another, repeats the last, and records requests.
+// script is a transport that returns the answers one after another, and then repeats the last one. It
+// records the requests.
 type script struct {
 	answers []answer
 	bodies  []string
@@ -243,8 +244,9 @@ func TestCreateKey_IsNotRetried(t *testing.T) {
 	}
 }
 
-// TestRetry_OfDeletion checks that an object that is missing after a lost answer was deleted. If the first try
-// finds none, or no earlier try may have deleted it, the error is NotFound.
+// TestRetry_OfDeletion checks that a retried deletion succeeds if the object is missing after a lost
+// answer. If the first try finds no object, or no earlier try may have deleted it, the error is
+// NotFound.
 func TestRetry_OfDeletion(t *testing.T) {
 	missing := problem(404, "none", "")
 	for _, row := range []struct {

@@ -51,8 +51,8 @@ const firstReadings = BatchReadings/256 + 1
 // keptFields is the number of fields for which an empty batch has memory, at most: 8 MiB.
 const keptFields = BatchBytes / fieldBytes
 
-// keptReadings is the number of readings for which an empty batch has memory, at most. A row with many
-// devices as columns can add more.
+// keptReadings is the number of readings for which an empty batch has memory, at most. A batch can have
+// more than BatchReadings, because a row with many devices as columns adds all its readings.
 const keptReadings = 4 * BatchReadings
 
 // fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
@@ -162,7 +162,6 @@ func (b *Batch) add(line int) *varve.Reading {
 	return &b.Readings[len(b.Readings)-1]
 }
 
-// grow makes room for n more readings.
 func (b *Batch) grow(n int) {
 	b.Lines = reuse.Grow(b.Lines, n)
 	b.Readings = reuse.Grow(b.Readings, n)

@@ -83,7 +83,6 @@ func (p *piecewise) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// message returns the text of an error, or "".
 func message(err error) string {
 	if err == nil {
 		return ""
@@ -91,8 +90,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// checkChunks checks that readings and verdicts depend neither on how many bytes of the body each read
-// returns, nor on the earlier use of the memory.
+// checkChunks checks that readings and verdicts depend neither on the lengths of reads nor on the
+// earlier use of the memory.
 func checkChunks(t tester, f wire.Format, body string, readers map[string]io.Reader, mem *wire.Memory, b *wire.Batch) {
 	t.Helper()
 	want, wantErr := read(f, body)

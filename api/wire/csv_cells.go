@@ -11,7 +11,6 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// isNull reports whether a cell stands for a missing value.
 func (c *Columns) isNull(cell []byte) bool {
 	return len(c.Nulls) > 0 && slices.ContainsFunc(c.Nulls, func(null string) bool { return string(cell) == null })
 }

@@ -45,8 +45,8 @@ type deferredRow struct {
 // keyUse reports whether a column with the given use is part of the key of a group.
 func keyUse(u use) bool { return u == useTime || u == useDevice || u == useID || u == useVersion }
 
-// isNext reports whether a row belongs to the group: its time, device, id and version are the same, its
-// name is new, and the group has fewer than maxGroup rows.
+// isNext reports whether a row belongs to the group. Its time, device, id and version must be the same,
+// its name must be new, and the group must have fewer than maxGroup rows.
 func (l *longForm) isNext(roles []role, cells [][]byte) bool {
 	if !l.isOpen() || len(cells) != len(roles) || l.rows >= maxGroup {
 		return false

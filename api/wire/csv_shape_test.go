@@ -121,7 +121,7 @@ func TestCSV_CountsSkippedCells(t *testing.T) {
 }
 
 // TestCSV_CountsTextNumbers checks that cells that look like numbers are counted if they are read as
-// text, and that thousands separators are rejected where numbers have a decimal comma.
+// text. Thousands separators must be rejected where numbers have a decimal comma.
 func TestCSV_CountsTextNumbers(t *testing.T) {
 	for _, tt := range []struct {
 		cell    string

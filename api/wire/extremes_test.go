@@ -55,8 +55,8 @@ func readBatch(t *testing.T, f wire.Format, body string) *wire.Batch {
 	return b
 }
 
-// TestReader_AcceptsLargestReadings checks that the NDJSON form of a reading that another format may bring
-// is not too long: control characters have six bytes each.
+// TestReader_AcceptsLargestReadings checks that a large reading of another format is accepted in its
+// NDJSON form, although each control character then has six bytes.
 func TestReader_AcceptsLargestReadings(t *testing.T) {
 	r := varve.Reading{
 		Series: varve.Series{Tenant: "t", Stream: "s", Device: "d1"}, Time: time.Unix(1e9, 0).UTC(),

@@ -123,7 +123,6 @@ func codes(all []outcome) string {
 	return strings.Join(parts, " ")
 }
 
-// texts returns outcomes as texts without line numbers.
 func texts(all []outcome) []string {
 	var list []string
 	for _, o := range all {

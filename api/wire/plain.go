@@ -9,15 +9,15 @@ import (
 	"github.com/varvedb/varve/internal/reuse"
 )
 
-// plain reads objects in the form that almost all clients send: strings without escapes in
-// printable ASCII, numbers without exponent, no null, and no nested values. It is several times
-// faster than the JSON decoder.
+// plain reads objects in the form that almost all clients send. Such objects have strings without
+// escapes in printable ASCII, numbers without exponent, no null, and no nested values. plain is several
+// times faster than the JSON decoder.
 //
 // All other texts, including invalid ones, are left to the type object, which reads them with the
 // decoder. So plain never rejects a reading.
 //
-// The readings of a body mostly have one of a few shapes: the same fields in the same order. So
-// plain predicts the shape, and stores the values sorted by name.
+// The readings of a body mostly have one of a few shapes: the same fields in the same order. So plain
+// predicts the shape, and stores the values sorted by name.
 type plain struct {
 	text []byte
 	at   int // offset in text of the next byte to read

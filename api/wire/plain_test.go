@@ -87,7 +87,7 @@ func TestPlain_ReadsCommonObjects(t *testing.T) {
 }
 
 // TestPlain_GivesUp checks that plain leaves unusual objects to the decoder, and reads common ones
-// afterwards.
+// afterward.
 func TestPlain_GivesUp(t *testing.T) {
 	good := with(`{"a":1,"b":2}`)
 	texts := []string{

@@ -251,13 +251,11 @@ func (c *Clock) Append(dst []byte, t time.Time) []byte {
 	return c.append(dst, t.Unix(), t.Nanosecond())
 }
 
-// appendNano appends a time in nanoseconds since 1970.
 func (c *Clock) appendNano(dst []byte, ns int64) []byte {
 	sec := floorDiv(ns, 1e9)
 	return c.append(dst, sec, int(ns-sec*1e9))
 }
 
-// appendMilli appends a time in milliseconds since 1970.
 func (c *Clock) appendMilli(dst []byte, ms int64) []byte {
 	sec := floorDiv(ms, 1e3)
 	return c.append(dst, sec, int(ms-sec*1e3)*1e6)

@@ -1,13 +1,18 @@
-// Package writes has the HTTP handlers of writes of readings, for servers and for agents.
+// Package writes implements the HTTP handlers of writes of readings, for servers and for agents.
 //
 //	request ──▶ Readings, Lines ──▶ OpenBody ──▶ ingest.Session ──▶ verdicts
 //
-// The main types:
+// The main types and functions:
 //
-//   - Readings serves bodies in all formats of readings.
-//   - Lines serves the routes of clients of InfluxDB.
-//   - Options has the parts that both need, such as the ingester.
+//   - [Readings] serves bodies in all formats of readings.
+//   - [Lines] serves the routes of clients of InfluxDB.
+//   - [Options] has the parts that both need, such as the ingester.
+//   - [OpenBody] returns a decompressed body within its [Limits].
 //
-// A handler checks no key and no host. The server must check them before, and provide the rights of the
-// request with Options.Grant.
+// A handler checks no key and no host. The server must check them before, and provide the rights of
+// the request with Options.Grant.
+//
+// A body that cannot be read gives an error with [ErrTooLarge], [ErrUnsupported] or [ErrStalled].
+// Readings before such an error may be stored. A client may resend the whole body. The handlers are
+// safe for concurrent use.
 package writes

@@ -12,13 +12,11 @@ import (
 	"github.com/varvedb/varve/ingest"
 )
 
-// maxListedLines is the maximum number of rejected lines that an answer lists.
 const maxListedLines = 100
 
 // maxLineText is the maximum length in bytes of the text of a rejected line in an answer.
 const maxLineText = 512
 
-// lineRejects collects the rejected lines of a write.
 type lineRejects struct {
 	list        []wire.InfluxLine
 	retry       bool // if true, a rejected line may be stored if the client resends it later

@@ -135,8 +135,8 @@ func setLate(w http.ResponseWriter, session *ingest.Session) {
 	}
 }
 
-// answer writes the verdicts: 200 if no reading was rejected, 207 if some were, 422 if all were,
-// 503 if all were and may be stored later.
+// answer writes the verdicts. The status is 200 if no reading was rejected, 207 if some were, and 422
+// if all were. It is 503 if all were and may be stored later.
 func (l *rejections) answer(w http.ResponseWriter, session *ingest.Session) {
 	tally := &session.Tally
 	status := http.StatusOK

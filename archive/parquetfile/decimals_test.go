@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// TestBuilder_BoundsMemoryOfDecimals writes rows of many numbers that differ in their trailing zeros. The allocated bytes
-// must not grow with the square of the numbers in a row.
+// TestBuilder_BoundsMemoryOfDecimals writes rows of many numbers that differ in their trailing zeros.
+// The allocated bytes must not grow with the square of the number of values in a row.
 func TestBuilder_BoundsMemoryOfDecimals(t *testing.T) {
 	const rows, numbers = 2000, 256
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test

@@ -81,7 +81,7 @@ func (f *field) add(row int32, v varve.Value) bool {
 	return true
 }
 
-// number returns the number of row f.rows[i].
+// number returns value i, which is a number and belongs to the row f.rows[i].
 func (f *field) number(i int) varve.Number {
 	if len(f.wide) > 0 {
 		return f.wide[i]
@@ -89,7 +89,7 @@ func (f *field) number(i int) varve.Number {
 	return decimal.FromScaled(f.coefs[i], int(f.exps[i]))
 }
 
-// value returns the value of row f.rows[i].
+// value returns value i, which belongs to the row f.rows[i].
 func (f *field) value(i int) varve.Value {
 	switch f.kind {
 	case varve.KindNumber:

@@ -144,13 +144,13 @@ func fieldID(name string) int {
 	return firstFieldID + int(xxhash.Sum64String(name)%(1<<30))
 }
 
-// ordered is a group whose columns are in the order of names.
+// ordered is a Parquet group whose columns are in the order of the list "names".
 type ordered struct {
 	parquet.Group
 	names []string
 }
 
-// Fields returns the columns in the order of names.
+// Fields returns the columns in the order of the list "names".
 func (o ordered) Fields() []parquet.Field {
 	fields := o.Group.Fields()
 	slices.SortFunc(fields, func(a, b parquet.Field) int {

@@ -66,7 +66,7 @@ func assembleSeries(l *layout, columns []column, of varve.Series, rows int) (*bl
 	return b, nil
 }
 
-// readRows reads the pages of a column that have the rows in [from, to). Afterwards, defs is empty or begins
+// readRows reads the pages of a column that have the rows in [from, to). Afterward, defs is empty or begins
 // with the first of these rows, and next is the index of the first value in the range.
 func (c *column) readRows(chunk parquet.ColumnChunk, from, to int) (err error) {
 	pages := chunk.Pages()

@@ -1,4 +1,4 @@
-// Command varve-agent is the agent as a small program of its own. The program varve has the same
+// Command varve-agent runs the agent as a small program of its own. The program varve has the same
 // command, but its store and its AWS clients take more memory than a small device has.
 package main
 

@@ -9,8 +9,9 @@ import (
 	"github.com/varvedb/varve/internal/plot"
 )
 
-// The number of bars of a device is one for each hour. The other constants limit the time of all requests for
-// bars, and their devices and streams. If a limit is exceeded, the list has no bars.
+// activityHours is the number of bars of a device, one for each hour. The other constants limit the
+// time of all requests for bars, and the numbers of devices and streams. If a limit is exceeded, the
+// list has no bars.
 const (
 	activityHours   = 24
 	activityWithin  = 500 * time.Millisecond

@@ -40,7 +40,6 @@ type configFlags struct {
 
 func (f *configFlags) add(cmd *cobra.Command) { f.addSome(cmd, settingFlags...) }
 
-// addSome adds some of the flags for settings.
 func (f *configFlags) addSome(cmd *cobra.Command, some ...settingFlag) {
 	f.flags = cmd.Flags()
 	f.flags.StringVarP(&f.file, "config", "c", "", "configuration `file` (VARVE_CONFIG; default "+defaultFile+", if it exists)")

@@ -13,7 +13,7 @@ import (
 
 const (
 	columnGap   = 2 // number of spaces between columns
-	leastColumn = 8 // the least width, in characters, to which a column shrinks, even if words are cut
+	leastColumn = 8 // the minimum width, in characters, to which a column shrinks, even if words are cut
 )
 
 var fraction = regexp.MustCompile(`^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d+Z$`)

@@ -123,8 +123,8 @@ func TestTables_FitTerminal(t *testing.T) {
 	}
 }
 
-// TestBackupList_KeepsNamesWhole checks that a list of backups on a terminal of 80 columns has each name
-// on one line, because users copy the names to other commands.
+// TestBackupList_KeepsNamesWhole checks that a list of backups on a terminal of 80 columns has each
+// name on one line. Users copy the names to other commands.
 func TestBackupList_KeepsNamesWhole(t *testing.T) {
 	data, place := filepath.Join(t.TempDir(), "data"), t.TempDir()
 	runs := func(columns int, args ...string) string {

@@ -81,7 +81,7 @@ func (a logCommands) showAdded(answer *wire.LogAnswer) error {
 
 func exact(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
-// list returns the command list, operator or escalated.
+// list returns one of the commands "list", "operator" and "escalated".
 func (a logCommands) list(use, short string, of func(*client.LogQuery, string)) *cobra.Command {
 	var q client.LogQuery
 	var order string

@@ -1,4 +1,5 @@
-// Command varve runs the Varve server, and has commands to write, query and manage its data.
+// Command varve runs the Varve server, and has commands to write, query and manage its data. Run
+// varve serve to start a server, and varve help to list the commands.
 package main
 
 import (

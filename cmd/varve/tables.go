@@ -94,7 +94,7 @@ func (a tableCommands) showTables(list *wire.TableList, empty bool) error {
 	return nil
 }
 
-// plan returns the command plan or apply. Both print a plan.
+// plan returns the command "plan" or "apply". Both print a plan.
 func (a tableCommands) plan(use, short string, apply bool) *cobra.Command {
 	var at, digest, file string
 	var all, simulate bool
@@ -186,7 +186,7 @@ func (a tableCommands) showPlan(p *wire.PlanBody, v planView) error {
 	return nil
 }
 
-// change returns the command restore, hold or release.
+// change returns one of the commands "restore", "hold" and "release".
 func (a tableCommands) change(use, short, done string, args int) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: takes(args, args),

@@ -81,7 +81,7 @@ func sampledText(done rollup.Outcomes, seed uint64) string {
 	return fmt.Sprintf("Roll-ups of %s compared with their readings, --seed %d%s.", count(done[rollup.Compared], "hour"), seed, strings.Join(parts, ""))
 }
 
-// aliveBy returns a function that reports whether no reading of an hour can have expired, given
+// aliveBy returns a function that reports whether no reading of an hour can have expired. It considers
 // the retention of the classes, the stream and the device.
 func aliveBy(policy *retention.Policy, known *devices.Registry) func(context.Context, varve.Series, time.Time) (bool, error) {
 	return func(ctx context.Context, s varve.Series, at time.Time) (bool, error) {

@@ -1,17 +1,17 @@
-// Package main makes the embedded files of the console from its readable sources.
+// Command generate makes the embedded files of the console from its readable sources.
 //
 //	Go module proxy ─ uPlot ─┐
 //	                         ├─▶ compare the checksum ─▶ source/lib ─┐
 //	npm registry ─ htm ──────┘                                       ├─▶ esbuild ─▶ assets
 //	                                                       source ───┘
 //
-// Each library is a pinned dependency. If a checksum differs, the run fails and changes no file.
-// Copies and assets are committed, because go install does not run go generate. With -offline, the
-// committed copies are used.
+// Run it with go generate ./console. Each library is a pinned dependency. If a checksum differs,
+// the run fails and changes no file. Copies and assets are committed, because go install does not
+// run go generate. With -offline, the committed copies are used.
 //
-// esbuild joins the modules and removes unused code. Before that, templates become calls, the unused
-// features of uPlot are turned off, and the variables of style sheets get short names. The package is
-// a module of its own, so that Varve does not depend on esbuild.
+// esbuild joins the modules and removes unused code. Before that, templates become calls, the
+// unused features of uPlot are turned off, and the variables of style sheets get short names. The
+// package is a module of its own, so that Varve does not depend on esbuild.
 package main
 
 import (

@@ -1,4 +1,8 @@
 // Package decimaltest generates decimal numbers for property tests.
+//
+// [Text] generates texts inside and outside the range of a number, many of them near the limits.
+// [Number] generates numbers in the range, and [Rat] parses a text with math/big, as the model. If
+// a text cannot be parsed, the test fails.
 package decimaltest
 
 import (

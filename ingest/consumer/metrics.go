@@ -46,8 +46,8 @@ func NewMetrics(reg *prometheus.Registry, source string) *Metrics {
 	return m
 }
 
-// Received counts queue records that were received from a shard or a queue. The argument "lag" is
-// the delay of the consumer: the time from its place to the end of the shard, or the age of the
+// Received counts queue records that were received from a shard or a queue. The argument "lag" is the
+// delay of the consumer. It is the time from its place to the end of the shard, or the age of the
 // oldest received message.
 func (m *Metrics) Received(shard string, records int, lag time.Duration) {
 	m.received.Add(float64(records))

@@ -3,7 +3,14 @@
 //	ReceiveMessage ──▶ records.Receiver ──▶ DeleteMessageBatch
 //	   long poll           durable
 //
-// A Consumer has several receivers. A message is deleted after each of its readings is durable, or is
-// durable as a reject. While the store fails, a receiver retries its messages and receives no others.
-// So an outage does not raise the receive counts of messages, and moves none to a dead-letter queue.
+// [Start] returns a running [Consumer], which has several receivers. [NewClient] returns its
+// client.
+//
+// A message is deleted after each of its readings is durable, or is durable as a reject. While the
+// store fails, a receiver retries its messages and receives no others. So an outage does not raise
+// the receive counts of messages, and moves none to a dead-letter queue.
+//
+// Each failure is reported and retried. If the process dies before a deletion, SQS returns the
+// message once more, and its readings are duplicates. [Consumer.Close] waits until the received
+// messages are stored, for a limited time.
 package sqs

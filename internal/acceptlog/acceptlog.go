@@ -4,8 +4,12 @@
 //	                             │
 //	                             └─▶ log, at most once a minute
 //
-// A server retries after a failure, such as too many open files, and does not report it. Meanwhile, clients
-// cannot connect, and nothing else shows the reason.
+// A server retries after a failure, such as too many open files, and does not report it. Meanwhile,
+// clients cannot connect, and nothing else shows the reason.
+//
+// A [Listener] returns each connection and each error unchanged. It logs an error unless the
+// listener was closed. An entry has the number of failures since the previous entry. A Listener is
+// safe for concurrent use if the wrapped one is.
 package acceptlog
 
 import (

@@ -1,14 +1,18 @@
-// Package cache has a bounded cache.
+// Package cache implements a bounded cache of values in memory.
 //
-// Cache maps keys to values, and removes the least recently used entries. [Limits] can also limit how
-// long an entry is used, for values that other processes may change.
+// A [Cache] maps keys to values, and removes the least recently used entries. [Limits] can also
+// limit how long an entry is used, for values that other processes may change.
 //
 //	drops, at := c.Drops(), time.Now()
 //	v := readFromDynamoDB()
 //	c.PutSince(drops, at, key, v, size) // does nothing if entries were dropped meanwhile
 //
-// Invariants: the number of entries and the sum of their sizes do not exceed the limits. PutSince never
-// stores a value that was read before a call of Drop, DropIf or Clear.
+// These rules always hold:
+//
+//   - The number of entries and the sum of their sizes do not exceed the limits.
+//   - [Cache.PutSince] never stores a value that was read before a call of Drop, DropIf or Clear.
+//
+// No method fails, and each waits only for a lock. A Cache is safe for concurrent use.
 package cache
 
 import (

@@ -1,7 +1,11 @@
 // Package canonjson formats JSON in a canonical form, so that equal values have equal texts.
 //
 // The form has no white space, members sorted by name, and numbers without superfluous zeros.
-// [Format] fails for text that is not a JSON object or array.
+// [Format] returns the form of an object or array, and [AppendString] writes one string of it.
+//
+// Format fails for text that is not a JSON object or array, and for invalid UTF-8. It also fails
+// for a repeated member, a number outside the range of a decimal, or more than [MaxDepth] levels.
+// The functions have no state.
 package canonjson
 
 import (

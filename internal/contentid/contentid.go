@@ -1,16 +1,21 @@
-// Package contentid computes the canonical form of the fields of a reading. The hash of the form is
-// the content id of the reading.
+// Package contentid computes the canonical form of the fields of a reading.
 //
-// The form has the fields in the order of their names. The form of a field consists of the length and
-// bytes of its name, a tag for the kind, and the value:
+//	fields, by name ──AppendName, Append…──▶ form ──Hash──▶ content id
 //
-//   - number: the zigzag varint of twice the exponent, plus 1 if the number is negative; then the
-//     coefficient without trailing zeros, as varints of its low and high 64 bits
-//   - string or JSON: length and bytes
-//   - boolean: only the tag
+// The form has the fields in the order of their names. The form of a field consists of the length
+// and bytes of its name, a tag for the kind, and the value:
 //
-// Lengths and tags separate {a:"1",b:"23"} from {a:"12",b:"3"}. docs/data-model.md has test
-// vectors.
+//   - number: the zigzag varint of twice the exponent, plus 1 if the number is negative. The
+//     coefficient without trailing zeros follows, as varints of its low and high 64 bits.
+//   - string or JSON: length and bytes.
+//   - boolean: only the tag.
+//
+// [AppendName] and a function such as [AppendNumber] append one field, and [Hash] hashes the form.
+// The caller must sort the fields. No function fails.
+//
+// Equal fields have equal forms. Lengths and tags separate {a:"1",b:"23"} from {a:"12",b:"3"}. The
+// form must never change, because a retry must get the id of the stored reading. docs/data-model.md
+// has test vectors.
 package contentid
 
 import (

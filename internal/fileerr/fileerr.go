@@ -1,4 +1,8 @@
 // Package fileerr shortens errors about files, so that users can read them.
+//
+// [Short] formats an error of package fs as path and cause, without the name of the system call.
+// The result wraps the cause, so errors.Is still finds it. All other errors, and nil, are returned
+// unchanged.
 package fileerr
 
 import (

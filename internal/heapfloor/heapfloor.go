@@ -1,9 +1,13 @@
 // Package heapfloor makes the garbage collector of a process with little data run less often.
 //
-// By default, a collection cycle begins when the heap has doubled. A server with a few megabytes of live data
-// would then begin a cycle every hundred requests, and spend a quarter of its time in cycles. With
-// a floor, a cycle begins when the heap has doubled and has at least two thirds of the size of the
-// floor.
+// By default, a collection cycle begins when the heap has doubled. A server with a few megabytes of
+// live data would then begin a cycle every hundred requests. It would spend a quarter of its time
+// in cycles. With a floor, a cycle begins when the heap has doubled and has at least two thirds of
+// the size of the floor.
+//
+// [SetFloor] sets the floor, and returns a function that restores Go's default. Only one floor may
+// be set at a time. If the environment has GOGC, or the size of the live heap is unknown, nothing
+// changes.
 package heapfloor
 
 import (

@@ -1,7 +1,17 @@
 // Package idtext converts the hashes and versions in ids to texts, and parses these texts.
 //
-// A hash is a text of [HashLen] characters. These texts sort in the order of the hashes. A version
-// follows the text of an id in its key: see [AppendVersion]. Keys sort by text, then by version.
+//	hash 64 bits ◀──▶ text of 11 characters
+//	key = text, or text ␟ digits of the version: their number, then the digits
+//
+// [AppendHash] and [ParseHash] convert hashes. [AppendVersion] and [CutVersion] convert versions.
+//
+// These rules always hold:
+//
+//   - A hash is a text of [HashLen] characters. These texts sort in the order of the hashes.
+//   - A version follows the text of an id in its key. Keys sort by text, then by version.
+//   - A text or key is accepted only if this package can have made it.
+//
+// The parsers report other texts by false. All functions are pure.
 package idtext
 
 import (

@@ -2,6 +2,9 @@
 //
 // A merge has only a few sequences, such as the readings in each table of a query, or in each shard
 // of a device. For these, comparing the first value of each sequence is faster than a heap.
+//
+// [Least] returns the sequence with the smallest first value. Among equal values, the lowest index
+// wins, so a merge is stable. The function cannot fail, and changes nothing.
 package kway
 
 // Least returns the index of the sequence with the smallest first value, or -1 if all n sequences

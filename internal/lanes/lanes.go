@@ -1,16 +1,25 @@
 // Package lanes makes bulk work rest, so that small writes stay fast.
 //
-// Bulk work is the decoding of large requests, and the flushes and compactions of the store. The
-// Go scheduler and the kernel serve goroutines and threads in turn. So a small write would wait
-// for bulk work several times: to be read, to be synced, and to be answered.
+// Bulk work is the decoding of large requests, and the flushes and compactions of the store. The Go
+// scheduler and the kernel serve goroutines and threads in turn. So a small write would wait for
+// bulk work several times: to be read, to be synced, and to be answered.
 //
-// While small writes arrive, large requests leave one of several processors idle, and all bulk work
-// rests after each millisecond of computing. On one or two processors, a rest is as long as the
-// computing before it, but at most 5 ms. On more processors, it is shorter. If no small writes arrive,
-// bulk work uses all processors without rests.
+// The main types and functions:
 //
-// [Lanes] records small writes and limits large requests. A [Pace] belongs to one task of bulk
-// work, and makes it rest.
+//   - [Lanes] records small writes, and limits the large requests that compute at a time.
+//   - [Pace] belongs to one task of bulk work, and makes it rest.
+//   - [Slots] returns the number of large requests that may compute beside small writes.
+//
+// These rules always hold:
+//
+//   - For a second after each small write, large requests leave one of several processors idle.
+//     Meanwhile, all bulk work rests after each millisecond of computing.
+//   - On one or two processors, a rest is as long as the computing before it, but at most 5 ms. On
+//     more processors, it is shorter.
+//   - If no small writes arrive, bulk work uses all processors without rests.
+//
+// Only [Lanes.Enter] can fail: it returns the cause if its context ends first, and then holds no
+// slot. Lanes is safe for concurrent use. Only one goroutine may use a Pace.
 package lanes
 
 import (

@@ -1,4 +1,8 @@
 // Package param checks texts and objects that clients sent as parameters.
+//
+// [CheckText] limits the bytes of a text, and [CheckObject] accepts only a JSON object. If a value
+// is invalid, the error is a [varve.Error] with the parameter, the problem and the remedy.
+// [Alternatives] joins words for such messages. All functions are pure.
 package param
 
 import (

@@ -111,7 +111,7 @@ func (c *Chart) timeAxis() timeAxis {
 	return axis
 }
 
-// limits returns the least and the greatest value on the axis. If no point is on the axis, low is
+// limits returns the smallest and the largest value on the axis. If no point is on the axis, low is
 // above high.
 func (c *Chart) limits(axis timeAxis) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
@@ -162,7 +162,7 @@ func valueLabels(s scale, lines int, style Style) []string {
 	return labels
 }
 
-// axisSide returns the value axis at one line.
+// axisSide returns the characters of the value axis in one line of the chart.
 func axisSide(style Style, isTick bool) string {
 	switch {
 	case style == ASCII && isTick:

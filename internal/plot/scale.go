@@ -112,7 +112,7 @@ type tick struct {
 	text   string
 }
 
-// labelGap is the least number of columns per label, beyond its text.
+// labelGap is the minimum number of columns per label, beyond its text.
 const labelGap = 3
 
 // ticks returns the labels that have room in a number of columns.
@@ -167,8 +167,8 @@ func firstTick(from time.Time, step time.Duration, months int) time.Time {
 		}
 		return day
 	}
-	// Labels are at multiples of the step after midnight. On a day with a change to or from summer time,
-	// labels with a step of more than an hour may not be at whole steps of the clock.
+	// Labels are at multiples of the step after midnight. When summer time begins or ends, labels with
+	// steps of more than an hour may not be at whole steps of the clock.
 	past := from.Sub(day)
 	at := day.Add(past.Truncate(step))
 	if at.Before(from) {

@@ -1,5 +1,11 @@
-// Package printable checks that names consist of characters that can be shown. Names that occur in
-// URLs may contain only some ASCII characters: see [CheckName].
+// Package printable checks that names consist of characters that can be shown.
+//
+//   - [Problem] checks a name of printable UTF-8, and [FieldProblem] the name of a field.
+//   - [CheckName] checks a name that occurs in URLs, so only some ASCII characters are valid.
+//   - [IsASCII] is a fast check that most valid names pass.
+//
+// An invalid name gives a text or an error with the reason. An error of CheckName quotes and
+// shortens the name, so it is always printable. All functions are pure.
 package printable
 
 import (

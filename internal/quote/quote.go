@@ -1,4 +1,8 @@
 // Package quote shortens and quotes text from clients for messages.
+//
+// [Text] returns a quoted Go string of at most [Max] bytes of the text, and [Cut] only shortens.
+// Both cut between characters, so valid UTF-8 stays valid. Neither can fail, and both are safe for
+// concurrent use.
 package quote
 
 import (

@@ -1,5 +1,8 @@
-// Package randomtest sets the number of random sequences that the property tests of a package run. It is
-// for packages whose sequences take long. The flag -rapid.checks overrides the number.
+// Package randomtest sets the number of random sequences that the property tests of a package run.
+//
+// It is for packages whose sequences take long. [RunTests] sets the number for all tests of a
+// package, and [LimitChecks] until the end of one test. Under -short, fewer sequences run. The flag
+// -rapid.checks overrides the number. The number is global, so tests that run in parallel share it.
 package randomtest
 
 import (
@@ -30,7 +33,7 @@ func RunTests(m *testing.M, checks, short int) int {
 	return m.Run()
 }
 
-// shortPart is the divisor of the number of sequences under -short, in rapid.
+// shortPart is the divisor that rapid applies to the number of sequences under -short.
 const shortPart = 5
 
 // LimitChecks sets the number of random sequences until the test ends. Under -short, a fifth of them is

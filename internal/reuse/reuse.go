@@ -1,8 +1,12 @@
-// Package reuse holds values that are no longer used, so that later users reuse their memory. It
-// also grows slices in few steps.
+// Package reuse holds values that are no longer used, so that later users reuse their memory.
 //
 // A sync.Pool does the same, but it loses its values in two garbage collections. On many virtual
 // machines, the first access to new memory is slow, so buffers of a megabyte should not be lost.
+//
+// A [List] holds up to 8 values until they are used, and others until a garbage collection. [Grow]
+// grows slices in few steps. Neither can fail, and neither clears memory: a value has the contents
+// of its last user. A List is safe for concurrent use. After [List.Put], the caller must not use
+// the value.
 package reuse
 
 import (
@@ -47,7 +51,7 @@ func (l *List[T]) pop() *T {
 	return v
 }
 
-// Put hands a value over to the list. The caller must not use it afterwards.
+// Put hands a value over to the list. The caller must not use it afterward.
 func (l *List[T]) Put(v *T) {
 	if !l.push(v) {
 		l.rest.Put(v)

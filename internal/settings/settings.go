@@ -1,5 +1,14 @@
-// Package settings describes the settings of a configuration as texts: keys, descriptions, and how
-// a text sets the value. Packages config and agent/settings list their settings with it.
+// Package settings describes the settings of a configuration as texts.
+//
+// Packages config and agent/settings list their settings with it.
+//
+//   - [Setting] has the key and the description of a value, and converts it to text and back.
+//   - [Text], [Span], [Bytes], [Whole] and [Truth] return settings of the usual types.
+//   - [Positive], [Most] and [MostBytes] add a bound to a setting.
+//   - [Size] is a number of bytes, written as in 64MiB.
+//
+// If a text is invalid, Set returns an error with the remedy, and the value stays as it was. The
+// package has no state. A configuration must not be set by two goroutines at the same time.
 package settings
 
 import (

@@ -1,4 +1,8 @@
 // Package wait waits for a duration, unless a context ends first.
+//
+// [For] returns nil after the duration. If the context ends first, it returns the cause
+// immediately. Loops call it instead of time.Sleep, which a context cannot end. It is safe for
+// concurrent use.
 package wait
 
 import (

@@ -7,9 +7,19 @@
 //	    ▼
 //	sentences ──▶ rules ──▶ findings ──▶ a table of counts per file and rule
 //
-// The counts are compared with a table in the repository. A count must not exceed the one in the
-// table.
+// The main types and functions:
 //
-// Code is exempt from the rules for prose: fenced and indented blocks, and code spans in
-// Markdown. In comments, quoted text is exempt, too.
+//   - [Check] and [CheckFile] return the findings in a tree or in one file.
+//   - [Finding] is a line that breaks a rule, and [Rule] has the reason and the remedy.
+//   - [Table] has the allowed number of findings by file and rule.
+//
+// These rules always hold:
+//
+//   - Code is exempt from the rules for prose: fenced and indented blocks, and code spans in
+//     Markdown. In comments, quoted text is exempt, too.
+//   - In test files and generated files, fewer rules apply: only comments are checked in the
+//     former, and nothing in the latter.
+//   - [Table.Compare] reports each count that is higher or lower than in the table.
+//
+// Check reads all files even if one cannot be read or parsed, and joins the errors.
 package words

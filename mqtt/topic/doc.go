@@ -1,12 +1,19 @@
-// Package topic converts MQTT messages to bodies of readings. The conversion uses no clock, file or
-// network. Only Rule.Compile may read a file, for a time zone.
+// Package topic converts MQTT messages to bodies of readings.
 //
 //	topic ──▶ Table.Resolve ──▶ Delivery: tenant, stream, device, format, body
 //	            pattern, names      payload
 //
 // The main types:
 //
-//   - Pattern matches topics, and names their parts, as in sensors/{device}/{stream}.
-//   - Rule is the configuration of a pattern: its payload, and the origin of stream and device.
-//   - Table has the rules of a process. The first rule whose pattern matches a topic applies.
+//   - [Pattern] matches topics, and names their parts, as in sensors/{device}/{stream}.
+//   - [Rule] is the configuration of a pattern: its payload, and the origin of stream and device.
+//   - [Table] has the routes of a process. The first route whose pattern matches a topic applies.
+//   - [Delivery] is a message as a body of readings.
+//
+// The conversion uses no clock, file or network. Only [Rule.Compile] may read a file, for a time
+// zone. Equal messages give equal deliveries, so a retry stores the same readings.
+//
+// [Table.Resolve] fails with [ErrUnmatched] if no pattern matches, and otherwise with [Unreadable].
+// A retry fails, too. An invalid rule gives an error that names its field. A Table must not be
+// changed while it is in use.
 package topic

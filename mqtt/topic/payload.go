@@ -206,7 +206,7 @@ func (b *builder) end() []byte {
 
 // flatten writes the properties of the next object as fields, except the one whose name is the argument
 // "skip". Names of nested properties are joined by dots. It fails with errNested at a depth where all
-// names are too long, so that its time does not grow with the depth of the text.
+// names are too long. So its time does not grow with the depth of the text.
 func (b *builder) flatten(prefix string, object *jx.Decoder, skip string) error {
 	if len(prefix) > varve.MaxFieldBytes {
 		return errNested

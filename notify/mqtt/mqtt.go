@@ -2,8 +2,12 @@
 //
 //	notify.Sender ── Notifier ── publish, QoS 1 ──▶ broker
 //
-// Notifier connects before it sends the first message, and reconnects before a message if the
+// [Notifier] connects before it sends the first message, and reconnects before a message if the
 // connection was lost. A message is delivered once the broker has acknowledged it.
+//
+// An error means that the broker may or may not have the message. The sender retries with the same
+// id. [CheckURL] and [CheckTopic] find invalid settings before the start. A Notifier is safe for
+// concurrent use.
 package mqtt
 
 import (

@@ -2,8 +2,11 @@
 //
 //	notify.Sender ── Notifier ── Publish ──▶ topic ── queues, functions, mail …
 //
-// On a FIFO topic, messages about a device are in order, and SNS drops copies that follow within
-// five minutes.
+// [Notifier] publishes each message with its id, type and severity as attributes. On a FIFO topic,
+// messages about a device are in order, and SNS drops copies that follow within five minutes.
+//
+// A missing topic or permission is [notify.Refused], because an operator may add it. Any other
+// failure is [notify.Unreachable]. Both are retried. A Notifier is safe for concurrent use.
 package sns
 
 import (

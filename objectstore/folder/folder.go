@@ -1,7 +1,12 @@
 // Package folder stores objects as files of a folder.
 //
-// An object is written to a temporary file in its folder, synced, and linked to its name. So a file with
-// the name of an object is always complete, and no file is ever replaced.
+//	object ──▶ temporary file, synced ──▶ link to its name ──▶ folders synced
+//
+// [Open] returns a [Folder], and [Check] tests a folder without creating it.
+//
+// A file with the name of an object is always complete, and no file is ever replaced. If a process
+// is killed, its temporary file remains. Open deletes such files after a day. A failed write may
+// leave the complete object. A Folder is safe for concurrent use, also by several processes.
 package folder
 
 import (

@@ -1,4 +1,8 @@
 // Package objectstest checks implementations of objectstore.Store.
+//
+// [Run] checks that an empty store follows the contract: objects are whole, are never replaced, and
+// are read, listed and deleted as written. If the store breaks a rule, the test fails. Afterward,
+// the store may have objects, so each run needs a store of its own.
 package objectstest
 
 import (

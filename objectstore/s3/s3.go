@@ -1,8 +1,13 @@
 // Package s3 stores objects in a bucket of Amazon S3, or of a service with the same protocol.
 //
-// Each object is written by one request. The request has the SHA-256, which the service compares with
-// the received bytes. It also has If-None-Match, so that no object is replaced. [Open] refuses a service
-// that ignores one of these headers, unless the bucket is only read.
+// [Open] returns a [Bucket], and [Options] names it.
+//
+// Each object is written by one request. The request has the SHA-256, which the service compares
+// with the received bytes. It also has If-None-Match, so that no object is replaced. Open refuses a
+// service that ignores one of these headers, unless the bucket is only read.
+//
+// A write that the service answers with a conflict is repeated a few times. After another error,
+// the object may exist. A read that is cut short fails. A Bucket is safe for concurrent use.
 package s3
 
 import (

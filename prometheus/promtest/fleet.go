@@ -1,10 +1,15 @@
-// Package promtest has readings and PromQL queries for tests that compare Varve with Prometheus.
+// Package promtest generates readings and PromQL queries for tests that compare Varve with
+// Prometheus.
 //
 //	Fleet ──▶ Readings ──▶ Varve ──────┐
 //	   └────▶ Samples  ──▶ Prometheus ─┴─▶ equal answers to Queries
 //
-// Equal arguments give equal readings and queries. No reading is at a whole second, where windows of
-// queries begin and end: versions of Prometheus differ in the window to which they assign such a reading.
+// [Fleet] returns devices, [Device.Readings] their readings, and [Queries] random queries. Equal
+// arguments give equal readings and queries. No reading is at a whole second, where windows of
+// queries begin and end. Versions of Prometheus differ in the window to which they assign such a
+// reading.
+//
+// The functions cannot fail, and have no state.
 package promtest
 
 import (

@@ -1,5 +1,8 @@
-// Package registrytest has an in-memory registry for tests. It counts requests, and tests can
-// make it fail or return outdated items.
+// Package registrytest provides an in-memory registry for tests.
+//
+// [Items] counts requests, and tests can make it fail or return outdated items. [FailOn] selects
+// the items whose writes fail with [ErrDisk]. A failing write changes nothing. Requests may be
+// concurrent, but tests may use the fields of Items only while no request is running.
 package registrytest
 
 import (

@@ -24,9 +24,9 @@ func standInWith(t *testing.T, o dynamosim.Options) string {
 	return server.URL
 }
 
-// actionHook is a transport that calls functions before and after the first request of one action. A
-// function that is nil is not called. If code is not empty, the first request is not sent, but refused
-// with that error code, and after is not called.
+// actionHook is a transport that calls functions before and after the first request of one action.
+// A function that is nil is not called. If code is not empty, the first request is not sent, but
+// refused with that error code, and "after" is not called.
 type actionHook struct {
 	action, code  string
 	before, after func()

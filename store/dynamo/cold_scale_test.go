@@ -46,7 +46,6 @@ func newColdLife(t *testing.T) *coldLife {
 	return l
 }
 
-// open opens the store as a new process does.
 func (l *coldLife) open() {
 	l.s = openWith(l.t, dynamo.Options{Client: dynamotest.Client(l.url), Registry: "t_registry", Now: l.clock.now})
 	reported(l.t, l.s)

@@ -20,8 +20,9 @@ func ttlStatusOf(t *testing.T, url, name string) types.TimeToLiveStatus {
 	return out.TimeToLiveDescription.TimeToLiveStatus
 }
 
-// TestCreate_LeavesTTLOfRestoredTableOff creates a table as a restore from an archive does. DynamoDB
-// refuses a second change of the time to live within an hour, so the hold must need none.
+// TestCreate_LeavesTTLOfRestoredTableOff creates a table as a restore from an archive does.
+// DynamoDB refuses a second change of the time to live within an hour, so the hold must not change
+// it.
 func TestCreate_LeavesTTLOfRestoredTableOff(t *testing.T) {
 	t.Parallel()
 	url, h := standIn(t), &actionHook{action: "UpdateTimeToLive"}

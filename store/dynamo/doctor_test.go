@@ -24,7 +24,7 @@ import (
 
 const patientRegistry = "patient_registry"
 
-// patient creates a sound deployment on an emulator and returns its Examination.
+// patient creates a deployment without mistakes on an emulator, and returns its Examination.
 func patient(t *testing.T, url string) dynamo.Examination {
 	t.Helper()
 	client := dynamotest.Client(url)
@@ -101,7 +101,6 @@ func on(x *dynamo.Examination, w detour) {
 	})
 }
 
-// answered returns a detour that changes each answer to an operation.
 func answered(t *testing.T, op string, change func(answer map[string]any)) detour {
 	return func(is string, _ []byte, next func() (*http.Response, error)) (*http.Response, error) {
 		resp, err := next()
@@ -148,7 +147,6 @@ func through(w detour) func(*testing.T, *dynamo.Examination) {
 	return func(_ *testing.T, x *dynamo.Examination) { on(x, w) }
 }
 
-// withTemplate returns a function that puts a template into the registry of a deployment.
 func withTemplate(fit dynamo.Examination, template string) func(*testing.T, *dynamo.Examination) {
 	return func(t *testing.T, _ *dynamo.Examination) {
 		s, err := dynamo.Open(t.Context(), fit.Options)
@@ -263,8 +261,8 @@ func TestExamine_ReportsSilentEndpointOnce(t *testing.T) {
 	}
 }
 
-// TestExamine_AcceptsNewAccount examines an AWS account before the first start of Varve: nothing
-// is wrong, the registry is not created yet, and the examination does not create it.
+// TestExamine_AcceptsNewAccount examines an AWS account before the first start of Varve. Nothing
+// may be wrong, and the examination must not create the registry.
 func TestExamine_AcceptsNewAccount(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {

@@ -63,7 +63,6 @@ const (
 	defaultCacheFor = 10 * time.Second
 )
 
-// withDefaults returns the options with defaults in place of zero fields.
 func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now

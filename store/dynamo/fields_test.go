@@ -142,7 +142,7 @@ func TestWrite_BlamesNoReadingForOtherRequests(t *testing.T) {
 	}
 }
 
-// refusingLater is like refusing, but refuses nothing while the field text is nil.
+// refusingLater is like refusing, but refuses nothing while the field "text" is nil.
 type refusingLater struct{ text atomic.Pointer[string] }
 
 func (p *refusingLater) RoundTrip(r *http.Request) (*http.Response, error) {

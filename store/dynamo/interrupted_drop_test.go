@@ -67,8 +67,9 @@ func TestDrop_RefusesForeignTableAfterInterruptedDrop(t *testing.T) {
 	}
 }
 
-// TestTables_ForgetDroppedTableAfterInterruptedDrop interrupts a drop. A list with details must delete the
-// record of the dropped table. A later table of that name belongs to another program.
+// TestTables_ForgetDroppedTableAfterInterruptedDrop interrupts a drop. A list with details must delete
+// the record of the dropped table. A later table of that name, which another program creates, must not
+// count as owned.
 func TestTables_ForgetDroppedTableAfterInterruptedDrop(t *testing.T) {
 	t.Parallel()
 	url := standIn(t)

@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// hooked returns a client whose requests are sent through a transport.
 func hooked(url string, link http.RoundTripper) *dynamodb.Client {
 	return dynamodb.New(dynamotest.Client(url).Options(), func(o *dynamodb.Options) { o.HTTPClient = &http.Client{Transport: link} })
 }

@@ -38,7 +38,6 @@ func send(t *testing.T, s *dynamo.Store, tb grid.Table, readings ...varve.Readin
 	return letters.String()
 }
 
-// stored returns all readings of the sensor in a table.
 func stored(t *testing.T, s *dynamo.Store, tb grid.Table) (all []varve.Reading) {
 	t.Helper()
 	r := store.Range{Table: tb, Series: sensor(someTime, "v", varve.IntValue(0)).Series, Window: varve.AllTime(), Consistent: true}

@@ -45,7 +45,6 @@ func describe(t *testing.T, url, name string) *types.TableDescription {
 	return out.Table
 }
 
-// shape formats the settings of a table as text.
 func shape(d *types.TableDescription) string {
 	mode, class := "provisioned", ""
 	if d.BillingModeSummary != nil && d.BillingModeSummary.BillingMode == types.BillingModePayPerRequest {

@@ -29,7 +29,7 @@ const (
 // acknowledged reading must be stored once.
 func TestWrite_NeverTearsReadings(t *testing.T) {
 	t.Parallel()
-	turns := 6 // each combination of the layouts below
+	turns := 6 // one turn for each combination of the layouts below
 	if testing.Short() {
 		turns = 2
 	}

@@ -108,8 +108,8 @@ func TestQuery_FollowsLayoutOfOtherProcess(t *testing.T) {
 	}
 }
 
-// counting is a transport. It counts all requests in the field "all", and only queries and reads of items
-// in the field data.
+// counting is a transport. It counts all requests in the field "all", and only queries and reads of
+// items in the field "data".
 type counting struct{ data, all atomic.Int64 }
 
 func (c *counting) RoundTrip(r *http.Request) (*http.Response, error) {

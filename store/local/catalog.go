@@ -30,8 +30,8 @@ type catalogRecord struct {
 	LastChunk uint64                 `json:"next_chunk"`
 }
 
-// chunksLost is added to the counter of chunks if the counter was lost. So no chunk number is used
-// twice.
+// chunksLost is added to the last known chunk number if the counter in Pebble was lost. So no chunk
+// number is used twice.
 const chunksLost = 1 << 40
 
 // catalog changes the tables in Pebble, in memory and in CATALOG.
@@ -52,8 +52,8 @@ type catalog struct {
 }
 
 // load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
-// older generation. If a lost part is restored from an older CATALOG, load calls the function
-// "replay", which applies the changes in the journal to the restored catalog.
+// older generation. If a lost part is restored from an older CATALOG, load calls replay to apply
+// the changes in the journal to it.
 func (c *catalog) load(replay func() error) error {
 	found, err := c.read()
 	if err != nil {
@@ -94,7 +94,7 @@ type foundCatalog struct {
 func (c *catalog) read() (found foundCatalog, err error) {
 	err = c.quarantine.retryAfterDamage(func() error {
 		var err error
-		if c.mem.tables, err = loadTables(c.db.DB); err != nil {
+		if c.mem.tables, err = loadTables(c.db.DB, len(c.mem.mu.shards)); err != nil {
 			return err
 		}
 		table, chunk, err := loadCounters(c.db.DB)
@@ -171,7 +171,7 @@ func (c *catalog) adoptTable(name string, tr tableRecord) (*table, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s has a table %q, which is not a valid name", c.db.folder.path(catalogFile), name)
 	}
-	t := newTable(parsed)
+	t := newTable(parsed, len(c.mem.mu.shards))
 	t.number, t.record = tr.Number, tr
 	return t, c.quarantine.retryAfterDamage(func() (err error) {
 		t.stats, err = loadStats(c.db.DB, tr.Number)
@@ -246,9 +246,9 @@ func (c *catalog) lock(ctx context.Context) (unlock func(), err error) {
 
 // commit commits a change of tables as the next generation of the catalog.
 //
-// When the change is in Pebble, commit locks memory and calls the parameter "then". After success, Pebble
-// and CATALOG have the change. If only Pebble has it, commit fails with an unavailable error, and the
-// next change saves CATALOG first. The caller has locked the catalog.
+// When the change is in Pebble, commit locks memory and calls the function "then". After success,
+// Pebble and CATALOG have the change. If only Pebble has it, commit fails with an unavailable
+// error, and the next change saves CATALOG first. The caller has locked the catalog.
 func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) (err error) {
 	if err := putGeneration(batch, c.generation+1); err != nil {
 		return closing(err, batch)

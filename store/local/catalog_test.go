@@ -62,8 +62,8 @@ func testFailedSave(t *testing.T, file string) {
 	checkSaved(t, mem.CrashClone(vfs.CrashCloneCfg{}), []string{"evidence"}, 2)
 }
 
-// TestFlush_SavesCatalog creates a table while CATALOG cannot be written. The next flush on a well disk must
-// save CATALOG, without another change of a table.
+// TestFlush_SavesCatalog creates a table while CATALOG cannot be written. The next flush on a
+// working disk must save CATALOG, without another change of a table.
 func TestFlush_SavesCatalog(t *testing.T) {
 	mem := vfs.NewMem()
 	var broken atomic.Bool

@@ -12,6 +12,19 @@ import (
 	"github.com/varvedb/varve/store/local/journal"
 )
 
+// A change of items or tables is one Pebble batch. It is appended to the journal. When it is
+// durable there, it is applied to Pebble. So no reader sees a change that a power cut can revert.
+//
+// The items of a writer, or the catalog, are locked until then. If the wait of a writer fails, the
+// next writer of the same data resolves the change first. The journal begins no segment while a writer
+// waits for its change. Before a flush records f, the last segment that Pebble has, it applies the
+// changes that no writer waits for. So Pebble has all changes of the segments up to f.
+//
+// Pebble makes batches durable in order. After a crash, it has a prefix of the applied batches, and
+// the changes of the journal are applied to it once more. That is harmless: flushes and
+// compactions, which are not in the journal, write other keys than these changes (see keys.go). A
+// segment with many changes and few readings ends at Options.JournalBytes.
+
 // changeLog appends changes of items and tables to the journal, and applies them to Pebble when
 // they are durable.
 type changeLog struct {
@@ -39,7 +52,7 @@ type change struct {
 	applied bool
 }
 
-// commit makes a batch durable, applies it, and calls the parameter "then" unless it is nil.
+// commit makes a batch durable, applies it, and calls the function "then" unless it is nil.
 //
 // If commit returns a change, the outcome is open. Then the next change of the same data must
 // resolve the returned change first. The caller must not use the batch afterward. commit fails if

@@ -106,7 +106,7 @@ func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report
 		report(Problem{File: f.path("pebble", listing.manifest), Err: errors.New("the list of files ends in a record that does not check")})
 	}
 	mem := &memory{tables: newTables()}
-	if tables, err := loadTables(opened); err == nil {
+	if tables, err := loadTables(opened, 0); err == nil {
 		mem.tables = tables
 	}
 	damage := &damageReport{db: db, mem: mem}

@@ -24,7 +24,6 @@ func CheckFile(dir, path string) (damage, err error) {
 	return nil, err
 }
 
-// checkBlocks verifies the checksum of each block of a file of Pebble.
 func checkBlocks(path string) (err error) {
 	file, err := sst.Open(vfs.Default, path, &pebble.Options{})
 	if err != nil {

@@ -15,6 +15,10 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
+// Level 1 contains disjoint chunks of a series, so a read seeks to its window. Chunks of level 0
+// are small, or begin before the end of level 1, and may overlap. When a series has several of
+// them, a compaction merges them into level 1.
+
 // compactor merges chunks of level 0 into level 1, in the goroutine of the flusher. It also deletes
 // expired and erased readings from chunks, in the goroutine of the caller.
 type compactor struct {
@@ -25,12 +29,13 @@ type compactor struct {
 	coldTables chan grid.Table // tables to be compacted completely
 }
 
-// compactBuffers merges the chunks of level 0 of the flushed series that have too many such chunks.
+// compactBuffers merges level 0 of each flushed series that has too many chunks there.
 func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) error {
 	for _, m := range done {
-		c.mem.mu.RLock()
+		s := &c.mem.mu.shards[m.buffer.shard]
+		s.RLock()
 		due := m.buffer.flushedKnown && m.buffer.level0 >= c.db.opts.MaxLevel0
-		c.mem.mu.RUnlock()
+		s.RUnlock()
 		if !due {
 			continue
 		}
@@ -66,8 +71,8 @@ func (c *compactor) beginTable(t grid.Table) (cold coldTable, err error) {
 	return cold, nil
 }
 
-// compactNext merges the chunks of level 0 of the next series of a cold table. After an error, it gives up
-// the table, except for damaged chunks: it skips their series.
+// compactNext merges the chunks of level 0 of the next series of a cold table. It skips a series
+// with damaged chunks. After any other error, it abandons the table.
 func (c *compactor) compactNext(cold *coldTable) error {
 	series := cold.series[0]
 	cold.series = cold.series[1:]
@@ -152,7 +157,7 @@ func (c *compactor) commit(t *table, series varve.Series, batch *pebble.Batch, g
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	t.stats = stats
-	if b := t.buffers[series]; b != nil {
+	if b := t.buffers[c.mem.mu.indexOf(series)][series]; b != nil {
 		b.level0 = 0
 	}
 	return nil
@@ -165,7 +170,7 @@ type compaction struct {
 	removed int64 // size of the keys and contents of the deleted chunks, in bytes
 }
 
-// remove adds the deletion of the chunk at the iterator to the batch. The argument "data" is the content
+// remove adds the deletion of the iterator's current chunk to the batch, where data is the content
 // of the chunk.
 func (m *compaction) remove(data []byte) error {
 	m.removed += int64(len(m.iter.Key()) + len(data))

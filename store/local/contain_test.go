@@ -102,8 +102,8 @@ func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	}
 }
 
-// TestRead_NamesCutFileAsDamaged checks that a file that is cut off while the store is open counts as
-// damaged: reads fail with damage, and the file is set aside.
+// TestRead_NamesCutFileAsDamaged cuts off a file while the store is open. Reads must fail with
+// damage, and the file must be set aside.
 func TestRead_NamesCutFileAsDamaged(t *testing.T) {
 	dir := filled(t, 2, 30000)
 	s, err := local.Open(local.Options{Dir: dir, MinFree: -1})

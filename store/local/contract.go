@@ -48,16 +48,21 @@ func (s *Store) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 }
 
 // ItemVersion implements store.VersionedItems.
-func (s *Store) ItemVersion(pk, sk string) (store.ItemVersion, bool) {
+func (s *Store) ItemVersion(pk, sk string) (store.Version, bool) {
 	return s.stored.db.versions.ItemVersion(pk, sk)
+}
+
+// ReadingVersion implements store.VersionedReadings.
+func (s *Store) ReadingVersion(of varve.Series) (store.Version, bool) {
+	return s.db.readings.ReadingVersion(of)
 }
 
 // AcceptLosses accepts all losses, so that the store serves the remaining data. It returns the
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. If the argument "restore" has items with keys in a lost range, these are written
-// instead. Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
+// revoked API key. If "restore" has items with keys in a lost range, these are written instead.
+// Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (s *Store) AcceptLosses(ctx context.Context, restore ...store.Item) ([]Loss, error) {
 	return s.repair.AcceptLosses(ctx, restore...)
 }

@@ -24,7 +24,7 @@ type account struct {
 	stored  int              // number of readings that were acknowledged
 	sending int              // number of readings in the running write; 0 if none runs
 	hold    string           // reason of the last acknowledged hold
-	holding *string          // reason of the hold that is being set; nil if none is
+	holding *string          // reason of the hold that is being set; nil if no hold is being set
 }
 
 func (a *account) clone() account {
@@ -85,7 +85,7 @@ func (c *crashes) taken() []cut {
 	return slices.Clone(c.cuts)
 }
 
-// note calls a function that changes an account, while no power cut is simulated.
+// note calls a function that changes an account, so that no power cut is simulated meanwhile.
 func (c *crashes) note(change func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,7 +129,6 @@ func TestCrash_KeepsItems(t *testing.T) {
 	t.Logf("%d power cuts", total)
 }
 
-// write writes the readings of one writer, and changes its items and the hold of its table.
 func (c *crashes) write(t *testing.T, s *local.Store, writer int, a *account, tb grid.Table, rng *rand.Rand) {
 	create(t, s, tb)
 	list := readings(t, tb, device(writer), 2000)

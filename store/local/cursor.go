@@ -84,8 +84,8 @@ func comparePosition(rs rows, i int, p varve.Position) int {
 	return rs.ID(i).Compare(p.ID)
 }
 
-// rowsOf returns the rows in the span, sorted by position. If the span has more rows than
-// the argument "most", it returns only the first ones in the order of the span.
+// rowsOf returns the rows in the span, sorted by position. If the span has more than "most" rows,
+// it returns only the first ones in the order of the span.
 func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtable.Selection {
 	from, to := r.Seek(c, varve.Position{Time: sp.first}), r.End()
 	if sp.last < math.MaxInt64 {
@@ -109,11 +109,11 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 	return r.FirstRows(most, from, to)
 }
 
-// cursor iterates over rows. After their end, it continues with the rows that the function "more" returns.
+// cursor iterates over rows. At their end, it continues with the rows that "more" returns.
 type cursor struct {
 	rows rows
 	i    int                  // index of the current row
-	left int                  // number of rows left, with the current one
+	left int                  // number of rows left, including the current one
 	step int                  // 1, or -1 in descending order
 	more func() (rows, error) // returns nil at the end; the function itself is nil if no rows follow
 }
@@ -287,8 +287,8 @@ func (c *cursor) isApart(parts []block.Part, readings []varve.Reading) bool {
 	return len(parts) > 0 && len(readings) == 0 && parts[len(parts)-1].LastTime() != c.rows.Time(c.i)
 }
 
-// minPart is how many consecutive readings must come from one chunk or memtable, so that they are
-// returned as columns. Tests reduce it.
+// minPart is the least number of consecutive readings from one chunk or memtable that are returned
+// as columns. Tests reduce it.
 var minPart = 32
 
 // addParts returns at most "want" of the next readings, as columns. It stops where fewer than minPart
@@ -343,8 +343,8 @@ func (m *merge) part(c *cursor, n int) (block.Part, error) {
 	return block.Part{Block: &ch.Block, From: from, To: from + n, Desc: m.desc}, nil
 }
 
-// ahead returns the number of next readings of a cursor whose times come before the next times of all
-// other cursors. It is at least 1, because the cursor is the result of nextCursor.
+// ahead returns how many of a cursor's next readings have times before the next reading of every
+// other cursor. It is at least 1, because the cursor is the result of nextCursor.
 func (m *merge) ahead(c *cursor) int {
 	n := c.left
 	for i := range m.cursors {

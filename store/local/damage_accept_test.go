@@ -30,7 +30,7 @@ func damageBlock(t *testing.T, path string, key []byte) bool {
 	if !hasKey(t, data, key) {
 		return false
 	}
-	for at := len(data) - 1; at > 0; at -= 50 { // backwards, because the items are after the chunks
+	for at := len(data) - 1; at > 0; at -= 50 { // backward, because the items are after the chunks
 		damaged := bytes.Clone(data)
 		damaged[at] ^= 1
 		if !hasKey(t, damaged, key) && hasKey(t, damaged, nil) {
@@ -80,7 +80,7 @@ func TestDamage_ItemsFailClosed(t *testing.T) {
 	t.Parallel()
 	const devices, n = 4, 2500
 	dir := filled(t, devices, n)
-	// The items change in a newer file. The older one has the previous versions.
+	// Write the items once more, into a newer file. The older file has the previous versions.
 	s := open(t, small(local.Options{Dir: dir}))
 	for i := range devices {
 		if err := s.Put(t.Context(), item(i, 2)); err != nil {

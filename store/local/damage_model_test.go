@@ -17,14 +17,14 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// world is a store with a record of everything that was written to it.
+// world is a store with a record of all data that was written to it.
 type world struct {
 	t        *testing.T
 	rng      *rand.Rand
 	fs       *vfs.MemFS
 	s        *local.Store
-	readings map[string]map[int]int64 // for each device, the written values by second
-	items    map[int]int              // by number of an item, the version that was written last
+	readings map[string]map[int]int64 // for each device, the value of each written reading by its second
+	items    map[int]int              // for each item number, the version that was written last
 	version  int
 }
 
@@ -263,7 +263,7 @@ func (w *world) accept() {
 	}
 }
 
-// harm damages some files of Pebble.
+// harm damages some files of Pebble, and returns a description of the damage.
 func (w *world) harm() (what string) {
 	w.t.Helper()
 	names, err := w.fs.List("data/pebble")

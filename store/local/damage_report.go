@@ -85,7 +85,6 @@ func (r *damageReport) describeOne(l *lost) []Loss {
 
 func (l *lost) overlapsSpace(space byte) bool { return l.overlaps([]byte{space}, []byte{space + 1}) }
 
-// describeChunks returns the losses for a range of chunks, table by table.
 func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 	first, last := tableNumberOf(l.From, 0), tableNumberOf(l.To, ^uint32(0))
 	a, inA := parseChunkKey(l.From)
@@ -119,7 +118,7 @@ func (r *damageReport) describeChunks(l *lost, base Loss) []Loss {
 }
 
 // tableNumberOf returns the number of the table in the key of a chunk. If "key" is not the key of a
-// chunk, it returns the argument "other".
+// chunk, it returns "other".
 func tableNumberOf(key []byte, other uint32) uint32 {
 	if len(key) < 5 || key[0] != spaceChunk {
 		return other

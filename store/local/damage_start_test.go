@@ -16,7 +16,6 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// reports collects the damage that a store reports.
 type reports struct {
 	mu      sync.Mutex
 	damaged []string
@@ -222,7 +221,6 @@ func TestDamage_AnyFileLetsStoreOpen(t *testing.T) {
 	}
 }
 
-// fileDamage is one way to damage a file of a store.
 type fileDamage struct {
 	name, glob string // the glob selects the damaged file, unless it is empty
 	at         int    // if the glob is empty, the index of a Pebble file, in the order of decreasing size

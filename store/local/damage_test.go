@@ -56,7 +56,6 @@ func ssts(t *testing.T, dir string) []string {
 	return paths
 }
 
-// flip flips a bit of the byte at an offset of a file.
 func flip(t *testing.T, path string, at int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -150,8 +149,9 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads the readings of a damaged device before and after its loss. It checks that at least one of
-// the n readings is lost, and at most 1,500, because the damage is in a single data block.
+// around reads the readings of a damaged device outside of the lost range of event times. It checks
+// that at least one of the n readings is lost, and at most 1,500, because the damage is in a single
+// data block.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {
 	t.Helper()
 	tb := week(t, 0)

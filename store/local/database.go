@@ -29,7 +29,8 @@ type database struct {
 	life    *lifetime
 	opts    Options
 
-	versions store.ItemVersions // versions of the items in Pebble
+	versions store.ItemVersions    // versions of the items in Pebble
+	readings store.ReadingVersions // versions of the readings of each series
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
 	// aside. In the order of locks, only the lock of memory follows it.
@@ -97,8 +98,8 @@ func (d *database) visit(ctx context.Context, from, to []byte, do func(key, valu
 	return iter.Error()
 }
 
-// visitSome calls the argument "visit" for some keys for which from <= key < to. Each call returns the
-// least key for the next call. The caller has entered life.
+// visitSome calls visit for some of the keys with from <= key < to. Each call returns the lowest
+// key for the next call. The caller has entered life.
 func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
 	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {

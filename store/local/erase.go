@@ -68,9 +68,10 @@ func (er *eraser) Erase(ctx context.Context, e store.Erasure) (erased int64, err
 // isInMemory reports whether memtables have readings of a series in a table. If not, a replay of
 // the journal does not return such readings either.
 func (er *eraser) isInMemory(t *table, s varve.Series) bool {
-	er.mem.mu.RLock()
-	defer er.mem.mu.RUnlock()
-	b := t.buffers[s]
+	i, shard := er.mem.mu.shardOf(s)
+	shard.RLock()
+	defer shard.RUnlock()
+	b := t.buffers[i][s]
 	return b != nil && (b.rows[0].Len() > 0 || b.rows[1].Len() > 0)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// sameTime returns readings of one event time, and "later" further ones, in the order of their positions.
+// sameTime returns n readings of one event time, followed by the given number of later readings.
 // All but the first ten arrived after the variable "arrived", so erasureOf covers only those ten.
 func sameTime(t *testing.T, e *expiring, n, later int) []varve.Reading {
 	t.Helper()

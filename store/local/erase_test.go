@@ -145,8 +145,8 @@ func TestPurgeItems_RemovesBytes(t *testing.T) {
 }
 
 // TestErase_SurvivesPowerCuts cuts the power during an erasure, and during a later write of some
-// erased readings. After the erasure, only readings of this write may exist. No reading of another
-// series is lost.
+// erased readings. After the erasure, the series may have only readings of this write. No reading
+// of another series is lost.
 func TestErase_SurvivesPowerCuts(t *testing.T) {
 	const n = 300
 	mem := vfs.NewCrashableMem()

@@ -64,9 +64,9 @@ func TestSeriesBuffers_AreEvicted(t *testing.T) {
 	if stored.Load() != devices || duplicates.Load() != devices*(writers-1) {
 		t.Errorf("%d were stored and %d duplicates, want %d and %d", stored.Load(), duplicates.Load(), devices, devices*(writers-1))
 	}
-	kept, exist := awaitEviction(s, 2*s.mem.idleLimit()+devices/10)
-	if kept > 2*s.mem.idleLimit()+devices/10 || kept != exist {
-		t.Errorf("%d series buffers are counted, and %d exist; those without readings should be at most %d", kept, exist, 2*s.mem.idleLimit())
+	kept, exist := awaitEviction(s, 2*int(s.mem.idleLimit())+devices/10)
+	if kept > 2*int(s.mem.idleLimit())+devices/10 || kept != exist {
+		t.Errorf("%d series buffers are counted, and %d exist; those without readings should be at most %d", kept, exist, 2*int(s.mem.idleLimit()))
 	}
 }
 
@@ -96,10 +96,10 @@ func awaitEviction(s *Store, most int) (kept, exist int) {
 }
 
 func countBuffers(s *Store) (counted, exist int) {
-	s.mem.mu.RLock()
-	defer s.mem.mu.RUnlock()
+	s.mem.mu.Lock()
+	defer s.mem.mu.Unlock()
 	for _, tb := range s.mem.tables.sorted {
-		exist += len(tb.buffers)
+		exist += tb.bufferCount()
 	}
-	return s.mem.bufferCount, exist
+	return int(s.mem.bufferCount.Load()), exist
 }

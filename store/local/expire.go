@@ -45,8 +45,8 @@ func (c *compactor) DeleteExpired(ctx context.Context, t grid.Table, cutoff func
 	}
 }
 
-// nextSeries returns the first series after the argument "previous" that has chunks in a table. If
-// "previous" is zero, it returns the first series with chunks.
+// nextSeries returns the first series after "previous" that has chunks in a table. If "previous" is
+// zero, it returns the first series with chunks.
 func (c *compactor) nextSeries(t *table, previous varve.Series) (next varve.Series, found bool, err error) {
 	space := chunkSpace(t.number)
 	end := after(space)
@@ -95,7 +95,7 @@ func (c *compactor) expireSeries(t *table, series varve.Series, cutoff time.Time
 // remover deletes readings of one series from its chunks.
 type remover struct {
 	compaction
-	covers    func(at, arrived time.Time) bool // reports whether a reading is deleted
+	covers    func(at, arrived time.Time) bool // reports whether a reading is to be deleted
 	last      time.Time                        // no reading with a later event time is deleted
 	permitted func(*store.Info) error          // returns an error if the table must not be changed
 	deleted   int64                            // number of deleted readings
@@ -208,16 +208,19 @@ func (c *compactor) commitRemoved(t *table, e *remover) error {
 	if err := errors.Join(stats.put(e.batch, t.number), putLastChunk(e.batch, c.catalog.lastChunk.Load())); err != nil {
 		return err
 	}
+	changes := c.db.readings.Counter(e.series)
+	changes.Begin()
+	defer changes.End()
 	if err := c.db.commit(e.batch); err != nil {
 		return err
 	}
 	c.mem.mu.Lock()
 	defer c.mem.mu.Unlock()
 	t.stats = stats
-	c.mem.epoch++ // a reader that found no series buffer must not cache its earlier result
-	if b := t.buffers[e.series]; b != nil {
+	epoch := c.mem.epoch.Add(1) // a reader that found no series buffer must not cache its earlier result
+	if b := t.buffers[c.mem.mu.indexOf(e.series)][e.series]; b != nil {
 		// The buffer's facts about chunks are out of date.
-		b.flushedKnown, b.epoch = false, c.mem.epoch
+		b.flushedKnown, b.epoch = false, epoch
 	}
 	return nil
 }

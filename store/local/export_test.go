@@ -23,6 +23,12 @@ func (o Options) WithCachedColumns(bytes int64, minRows int) Options {
 	return o
 }
 
+// WithShards returns options with another number of shards, which must be a power of two.
+func (o Options) WithShards(n int) Options {
+	o.shards = n
+	return o
+}
+
 // RestoreMerged adds a copy of each chunk of level 1 with another number, as if Pebble had lost the
 // deletion of a merged chunk. It records a loss of all chunks.
 func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
@@ -63,7 +69,6 @@ func (s *Store) Compact(ctx context.Context) error {
 	return s.db.Compact(ctx, []byte{0}, []byte{0xff}, false)
 }
 
-// Dir returns the data folder.
 func (s *Store) Dir() string { return s.db.folder.dir }
 
 // Rewrite writes a key before and a key after all others, and compacts. Because of these keys, the

@@ -25,7 +25,6 @@ func (p *part) overlaps(first, last []byte) bool {
 	return bytes.Compare(p.first, last) <= 0 && bytes.Compare(first, p.last) <= 0
 }
 
-// partsInUse returns the parts that an open database uses now.
 func partsInUse(db *pebble.DB) (list []part, err error) {
 	levels, err := db.SSTables()
 	if err != nil {

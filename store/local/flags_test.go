@@ -12,8 +12,8 @@ var (
 	withinFlag  = flag.Duration("within", 0, "time after which no further case begins; 0 means no limit")
 )
 
-// seedsFor returns the number of seeds for n cases, if each seed has the given number of cases. If n is
-// 0, it returns the argument "short" in short tests, and otherwise the argument "usual".
+// seedsFor returns the number of seeds for n cases, if each seed has the given number of cases. If
+// n is 0, it returns "short" in short tests, and "usual" otherwise.
 func seedsFor(n, each int, usual, short uint64) uint64 {
 	switch {
 	case n > 0:

@@ -16,6 +16,17 @@ import (
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
+// Write looks up the series buffer of each reading. It searches the buffer for the same identity,
+// and the chunks unless the event time is after the max flushed time of the series. Then it adds
+// the reading to the journal and to the buffer, and waits until the journal is durable.
+//
+// When the memtable reaches Options.MemtableBytes, it becomes immutable, and the journal begins a
+// new segment. A flush encodes each series buffer into chunks. One Pebble batch contains the chunks
+// and f, the last segment that they cover. When that batch is in Pebble's files, the segments up to
+// f are removed. Open replays only the segments after f. So after a crash, a reading comes from
+// either the journal or a chunk, not from both. If the chain still lists segment f, and all
+// segments are readable, Open replays all of them, and skips the readings that chunks have.
+
 // Bounds of the delay before a failed flush is retried. The delay doubles with each failure.
 const (
 	firstRetry = time.Second
@@ -125,7 +136,7 @@ func (f *flusher) flush(ctx context.Context) error {
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
 	if f.mem.flushErr = err; err != nil {
-		f.mem.wakeWriters() // they fail
+		f.mem.wakeWriters() // the waiting writers fail
 	}
 	return err
 }
@@ -146,7 +157,7 @@ func (f *flusher) rotate() error {
 	defer f.mem.mu.Unlock()
 	f.mem.immutable = f.mem.mutable
 	f.mem.immutable.Segment = f.db.journal.Rotate()
-	f.mem.mutable = memtable.New(1-f.mem.immutable.Parity, f.db.opts.columnCache())
+	f.mem.mutable = memtable.New(1-f.mem.immutable.Parity, len(f.mem.mu.shards), f.db.opts.columnCache())
 	return nil
 }
 
@@ -158,7 +169,6 @@ type flushedBuffer struct {
 	bytes  int64 // size of the keys and contents of the new chunks
 }
 
-// flushImmutable converts the immutable memtable, if one exists, into chunks.
 func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	begin := time.Now()
 	mt := f.mem.immutable
@@ -187,8 +197,8 @@ func (f *flusher) flushImmutable(ctx context.Context) (err error) {
 	if err := f.removeFlushed(ctx); err != nil {
 		return err
 	}
-	if mt.Readings > 0 {
-		f.db.opts.Events.Flushed(mt.Readings, bytes, time.Since(begin))
+	if n := mt.Readings(); n > 0 {
+		f.db.opts.Events.Flushed(n, bytes, time.Since(begin))
 	}
 	if err := f.compactor.compactBuffers(ctx, done); err != nil {
 		return err
@@ -217,7 +227,10 @@ func (f *flusher) removeFlushed(ctx context.Context) error {
 }
 
 func (f *flusher) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batch *pebble.Batch) ([]flushedBuffer, error) {
-	buffers := f.mem.filled[mt.Parity]
+	var buffers []*seriesBuffer
+	for i := range f.mem.mu.shards { // without their locks, because writes no longer change these lists
+		buffers = append(buffers, f.mem.mu.shards[i].filled[mt.Parity]...)
+	}
 	slices.SortFunc(buffers, func(a, b *seriesBuffer) int {
 		if c := a.table.Table.Compare(b.table.Table); c != 0 {
 			return c
@@ -240,13 +253,14 @@ func (f *flusher) encodeBuffers(ctx context.Context, mt *memtable.Memtable, batc
 }
 
 func (f *flusher) encodeBuffer(cw *chunkWriter, mt *memtable.Memtable, b *seriesBuffer) (flushedBuffer, error) {
-	f.mem.mu.RLock()
+	s := &f.mem.mu.shards[b.shard]
+	s.RLock()
 	v := b.view(mt, b.rows[mt.Parity].All())
 	n := v.Len()
 	// Readings go to level 1 only if they are after all chunks and fill a quarter of a chunk. So level 1
 	// has disjoint chunks, and no tiny ones.
 	isLevel1 := b.flushedKnown && n >= f.db.opts.ChunkReadings/4 && v.Time(0) > b.maxFlushed
-	f.mem.mu.RUnlock()
+	s.RUnlock()
 	level := byte(level0)
 	if isLevel1 {
 		level = level1
@@ -315,7 +329,8 @@ func (f *flusher) commit(mt *memtable.Memtable, done []flushedBuffer, batch *peb
 	defer f.mem.mu.Unlock()
 	for t, st := range stats {
 		t.stats = st
-		t.memtables[mt.Parity] = memtableCount{}
+		t.memtables[mt.Parity].readings.Store(0)
+		t.memtables[mt.Parity].bytes.Store(0)
 	}
 	return nil
 }
@@ -331,7 +346,7 @@ func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*t
 		st, ok := stats[t]
 		if !ok {
 			st = t.stats
-			st.readings += t.memtables[mt.Parity].readings
+			st.readings += t.memtables[mt.Parity].readings.Load()
 		}
 		st.bytes += m.bytes
 		stats[t] = st
@@ -339,30 +354,31 @@ func (f *flusher) statsAfter(mt *memtable.Memtable, done []flushedBuffer) map[*t
 	return stats
 }
 
-// releaseAtOnce is the maximum number of series buffers that are released before memory is unlocked.
-const releaseAtOnce = 1000
-
 // releaseImmutable removes the flushed rows from the series buffers.
 func (f *flusher) releaseImmutable(mt *memtable.Memtable, done []flushedBuffer) {
-	for len(done) > 0 {
-		n := min(len(done), releaseAtOnce)
-		f.mem.mu.Lock()
-		for _, m := range done[:n] {
-			b := m.buffer
-			b.rows[mt.Parity] = memtable.Rows{}
-			f.mem.epoch++
-			b.epoch = f.mem.epoch
-			if b.flushedKnown {
-				b.maxFlushed = max(b.maxFlushed, m.last)
-				b.level0 += m.level0
-			}
-		}
-		f.mem.mu.Unlock()
-		done = done[n:]
+	for i := range done {
+		f.mem.releaseRows(&done[i], mt.Parity)
 	}
 	f.mem.mu.Lock()
 	defer f.mem.mu.Unlock()
 	f.mem.immutable = nil
-	f.mem.filled[mt.Parity] = nil
+	for i := range f.mem.mu.shards {
+		f.mem.mu.shards[i].filled[mt.Parity] = nil
+	}
+	f.mem.filledCount.Add(-int64(len(done)))
 	f.mem.wakeWriters()
+}
+
+// releaseRows removes the flushed rows from a series buffer, which has them in chunks from now on.
+func (m *memory) releaseRows(done *flushedBuffer, parity int) {
+	b := done.buffer
+	s := &m.mu.shards[b.shard]
+	s.Lock()
+	defer s.Unlock()
+	b.rows[parity] = memtable.Rows{}
+	b.epoch = m.epoch.Add(1)
+	if b.flushedKnown {
+		b.maxFlushed = max(b.maxFlushed, done.last)
+		b.level0 += done.level0
+	}
 }

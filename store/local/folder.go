@@ -201,10 +201,10 @@ func (f *folder) oldestSegment() (oldest uint64, err error) {
 	return oldest, nil
 }
 
-// replaceByEmpty creates an empty file in place of a file that is missing or has another size. The
-// empty file counts as damaged. Pebble only finds files that exist when the database is opened, so the
-// caller replaces missing files before that. A file with another size is replaced, because Pebble would
-// merge its entries.
+// replaceByEmpty creates an empty file in place of a file that is missing or does not have its
+// recorded size. The empty file counts as damaged. Pebble only finds files that exist when the
+// database is opened, so the caller replaces missing files before that. A file with a wrong size is
+// replaced, because Pebble would merge its entries.
 func (f *folder) replaceByEmpty(number uint64) error {
 	path := f.path("pebble", fileName(number))
 	if err := f.moveAside(path, fileName(number)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -110,7 +110,7 @@ func TestLatest_EvictsSeriesBuffers(t *testing.T) {
 			t.Fatal(found, err)
 		}
 	}
-	most := 2*s.mem.idleLimit() + devices/10
+	most := 2*int(s.mem.idleLimit()) + devices/10
 	if counted, exist := awaitEviction(s, most); counted > most || counted != exist {
 		t.Errorf("%d series buffers are counted, and %d exist, want at most %d", counted, exist, most)
 	}
@@ -137,21 +137,22 @@ func variedReadings(t *testing.T, at time.Time, n int) []varve.Reading {
 	return list
 }
 
-// TestMemtable_CountsFieldNames writes readings with ever different fields. The memory of their names must be
-// counted, so that it is bounded. Duplicates must add no names, because nothing would make them flush.
+// TestMemtable_CountsFieldNames writes readings with ever different fields. The memory of their names
+// must be counted, so that it is bounded. Duplicates must add no names, because duplicates never cause
+// a flush.
 func TestMemtable_CountsFieldNames(t *testing.T) {
 	const n, names = 2000, 20 * 26 // bytes of the names of a reading
 	s, table, at := openWithTable(t, Options{FS: vfs.NewMem()})
 	put(t, s, table, variedReadings(t, at, n), varve.Stored)
-	if counted := s.mem.mutable.Bytes / n; counted < 2*names {
+	if counted := s.mem.mutable.Bytes() / n; counted < 2*names {
 		t.Errorf("%d bytes are counted for a reading, want at least %d", counted, 2*names)
 	}
 	if err := s.flusher.runExclusive(t.Context(), func() error { return s.flusher.flush(t.Context()) }); err != nil {
 		t.Fatal(err)
 	}
 	put(t, s, table, variedReadings(t, at, n), varve.Duplicate)
-	if s.mem.mutable.Bytes != 0 {
-		t.Errorf("duplicates add %d bytes", s.mem.mutable.Bytes)
+	if s.mem.mutable.Bytes() != 0 {
+		t.Errorf("duplicates add %d bytes", s.mem.mutable.Bytes())
 	}
 	if err := s.Close(); err != nil {
 		t.Error(err)

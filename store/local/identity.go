@@ -91,7 +91,6 @@ func identityFile(restoring bool) string {
 // ErrFormat means that a folder has a format that this program cannot read.
 var ErrFormat = errors.New("use the program that wrote it")
 
-// identifyUnnamed examines a folder without a VARVE file.
 func (f *folder) identifyUnnamed() error {
 	names, err := f.fs.List(f.dir)
 	if err != nil {

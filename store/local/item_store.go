@@ -21,7 +21,6 @@ type itemStore struct {
 	locks   itemLocks
 }
 
-// PutAll implements store.Items with one batch and one sync.
 func (s *itemStore) PutAll(ctx context.Context, items []store.Item) error {
 	return s.putAll(ctx, s.db.guard.CheckItems, items)
 }
@@ -176,7 +175,6 @@ func (s *itemStore) resolve(ctx context.Context, held heldItems) error {
 	return nil
 }
 
-// addChange adds a change of items to a batch, if the conditions are true.
 func (s *itemStore) addChange(batch *pebble.Batch, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	sorted := sortedKeys(keys)
 	err := s.stored.loadEachSorted(keys, sorted, func(i int, old *store.Item) error {

@@ -66,7 +66,7 @@ func (l *lifecycle) list(f *store.Filter) (infos []store.Info, numbers []uint32,
 		infos = append(infos, store.Info{
 			Table: t.Table, Status: store.Active, Retired: t.record.Retired,
 			Tier: t.record.Tier, Created: t.record.Created, Hold: t.record.Hold, Owned: true,
-			Readings: t.readings(), Bytes: t.memtables[0].bytes + t.memtables[1].bytes,
+			Readings: t.readings(), Bytes: t.memtables[0].bytes.Load() + t.memtables[1].bytes.Load(),
 		})
 		numbers = append(numbers, t.number)
 		packed = append(packed, t.stats.bytes)
@@ -103,7 +103,7 @@ func (l *lifecycle) Create(ctx context.Context, t grid.Table, tier store.Tier) e
 	if err := errors.Join(l.db.ledger.catalogIntact(), l.db.guard.CheckReserve()); err != nil {
 		return err
 	}
-	tb := newTable(t)
+	tb := newTable(t, len(l.mem.mu.shards))
 	tb.number = l.catalog.nextTable
 	tb.record = tableRecord{Number: tb.number, Tier: tier, Created: l.db.opts.Now().UTC()}
 	l.catalog.nextTable++
@@ -226,7 +226,8 @@ func (l *lifecycle) dropTable(ctx context.Context, t grid.Table) (number uint32,
 	err = l.catalog.commit(ctx, batch, func() {
 		tb.dropped = true
 		l.mem.tables.remove(tb)
-		l.mem.bufferCount -= len(tb.buffers)
+		l.mem.bufferCount.Add(-int64(tb.bufferCount()))
+		l.mem.epoch.Add(1) // so that no reading of this table is cached in a later one of the same name
 	})
 	if err != nil {
 		return 0, err
@@ -235,7 +236,6 @@ func (l *lifecycle) dropTable(ctx context.Context, t grid.Table) (number uint32,
 	return tb.number, l.db.ledger.remove(space, after(space))
 }
 
-// reclaimLoop releases the disk space of dropped tables.
 func (l *lifecycle) reclaimLoop() {
 	for {
 		select {

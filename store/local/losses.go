@@ -63,7 +63,6 @@ type lostRecord struct {
 	Pending []lost `json:"pending,omitempty"`
 }
 
-// openLedger reads the list from DAMAGE in a folder.
 func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
 	l := &ledger{folder: f, conditions: conditions}
 	generation, body, err := f.readPair(lostFile)
@@ -88,7 +87,6 @@ func (l *ledger) rebuiltAt() time.Time {
 	return l.rebuilt
 }
 
-// unrecounted returns the accepted ranges of items whose roll-ups are not recounted yet.
 func (l *ledger) unrecounted() []lost {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +223,8 @@ func (l *lost) without(from, to []byte) []lost {
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
 
-// hasChunks reports whether a table has chunks or may have lost them. The caller has locked memory.
+// hasChunks reports whether a table has chunks or may have lost them. The caller has locked memory
+// or a shard.
 func (l *ledger) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true

@@ -56,8 +56,8 @@ func (cr *chunkReader) reportBroken(err error) error {
 
 // intactBetween returns a DamageError if chunks of level 1 may be lost between the previous chunk
 // and the current one. If ok is false, no current chunk exists, and the end of the span takes its
-// place. The argument "seen" is the key up to which level 1 was checked, and is moved to the current
-// chunk.
+// place. The key *seen is the one up to which level 1 was checked. intactBetween moves it to the
+// current chunk.
 func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
 	if sp.desc && cr.isBefore(*seen, sp.first) {

@@ -7,8 +7,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestLostTimes_CoverLastChunk checks the event times of lost ranges. If a range ends with a lost chunk, the
-// times of its readings are not known, so the range must reach to the end of the table.
+// TestLostTimes_CoverLastChunk checks the event times of lost ranges. If a range ends with a lost
+// chunk, the times of the chunk's readings are unknown. So the range must reach to the end of the
+// table.
 func TestLostTimes_CoverLastChunk(t *testing.T) {
 	prefix := appendSeriesSpace(nil, 7, varve.Series{Tenant: "t", Stream: "s", Device: "d"})
 	begin, end := time.Unix(1_000_000, 0).UTC(), time.Unix(2_000_000, 0).UTC()

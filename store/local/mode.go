@@ -54,7 +54,8 @@ func (p privateFS) MkdirAll(dir string, perm fs.FileMode) error {
 	return p.FS.MkdirAll(dir, perm&folderMode)
 }
 
-// ownFile returns a function that restricts a file that was just opened.
+// ownFile returns a function that removes the permissions of other users from a file that was just
+// opened.
 func ownFile(name string) func(vfs.File, error) (vfs.File, error) {
 	return func(f vfs.File, err error) (vfs.File, error) {
 		if err != nil {

@@ -58,6 +58,7 @@ func TestStore_AgreesWithModel(t *testing.T) {
 					s := &subject{t: rt, fs: vfs.NewCrashableMem(), crash: crash}
 					s.opts = local.Options{Dir: "data", FS: s.fs, Now: now, MemtableBytes: size, ChunkReadings: 3, MaxLevel0: 2}
 					s.opts = s.opts.WithCachedColumns(rapid.SampledFrom([]int64{-1, 2 << 10, 1 << 20}).Draw(rt, "cached columns"), 2)
+					s.opts = s.opts.WithShards(rapid.SampledFrom([]int{1, 2, 32}).Draw(rt, "shards"))
 					s.opts.Events.Failed = func(what string, err error) { panic(errors.Join(errors.New(what), err)) }
 					var err error
 					if s.Store, err = local.Open(s.opts); err != nil {

@@ -39,7 +39,6 @@ type opener struct {
 	emptied bool // whether the database of Pebble was missing and is recreated
 }
 
-// open opens Pebble, even if parts of it are damaged.
 func (o *opener) open() error {
 	o.db.options = pebbleOptions(o.db.opts, o.db.watcher)
 	if o.db.folder.state == folderNew {
@@ -83,7 +82,7 @@ func (o *opener) readChain() (c journal.Chain, err error) {
 	return c, err
 }
 
-// inspect opens the database read-only. It returns the files that are missing or have another
+// inspect opens the database read-only. It returns the files that are missing or have a wrong
 // size, and an errRebuild if the list of files is damaged.
 func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error) {
 	listing, err := o.db.folder.listFiles()
@@ -211,7 +210,7 @@ func mayBeDamage(err error) bool {
 }
 
 // compare compares the files that the database names with the existing files. It returns the files
-// that are missing or have another size, and the number of named files that exist.
+// that are missing or have a wrong size, and the number of named files that exist.
 func (o *opener) compare(db *pebble.DB, l listing) (unfit map[uint64]error, named int) {
 	unfit = map[uint64]error{}
 	seen := map[uint64]bool{}

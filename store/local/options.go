@@ -62,6 +62,8 @@ type Options struct {
 	// columns limits the cached columns of a memtable. If its Bytes are 0, they are a quarter of
 	// MemtableBytes. If they are negative, columns are not cached.
 	columns memtable.Caching
+
+	shards int // number of shards of memory, a power of two; 0 means that it depends on the processors
 }
 
 // minCachedRows is the default of memtable.Caching.MinRows.
@@ -103,8 +105,9 @@ type Events struct {
 	Fatal func(msg string)
 }
 
-// MaxMemtableBytes is the maximum of Options.MemtableBytes. A memtable may become 2.25 times as large, and
-// a replay of the journal puts two of them into one, whose bodies have offsets of 32 bits.
+// MaxMemtableBytes is the maximum of Options.MemtableBytes. A memtable may become 2.25 times as
+// large, and a replay of the journal puts two of them into one. The offsets of its bodies have 32
+// bits.
 const MaxMemtableBytes = 512 << 20
 
 func (o Options) validate() error {

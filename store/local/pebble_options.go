@@ -45,8 +45,8 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 		opts.Levels[i].BlockSize = o.blockBytes
 	}
 	opts.TargetFileSizes[0] = int64(o.blockBytes) * blocksOfFile
-	// A file that is missing or has another size is set aside as damaged. It does not prevent
-	// the opening of the store.
+	// A file that is missing or has a wrong size is set aside as damaged. It does not prevent the
+	// opening of the store.
 	opts.DisableConsistencyCheck = true
 	// Without this option, an ingestion could return before it has replaced a damaged range.
 	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }

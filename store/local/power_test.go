@@ -21,7 +21,7 @@ type beforeRemoval struct {
 
 	mu    sync.Mutex
 	last  *vfs.MemFS // copy from before the latest change of the journal's chain
-	taken *vfs.MemFS // the value of "last" when the first segment is removed; nil before
+	taken *vfs.MemFS // copy from before the first removal of a segment; nil before this removal
 }
 
 func (b *beforeRemoval) MaybeError(op errorfs.Op) error {
@@ -76,7 +76,7 @@ func inBothOptions(fs vfs.FS) local.Options {
 	return local.Options{Dir: "data", FS: fs, MinFree: -1, ChunkReadings: 128}.WithBlockBytes(300)
 }
 
-// filesOf lists the files of a folder whose names end with the argument "suffix".
+// filesOf lists the files of a folder whose names end with the suffix.
 func filesOf(t *testing.T, fs vfs.FS, dir, suffix string) (paths []string) {
 	t.Helper()
 	names, err := fs.List(dir)
@@ -245,7 +245,8 @@ func rebuildStep(fs vfs.FS) string {
 	}
 }
 
-// checkRebuilt expects a store without losses.
+// checkRebuilt checks that a store has all readings and items of the devices, and the hold of a
+// table.
 func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 	t.Helper()
 	if got, want := readStore(t, s, devices, n), (state{devices: devices, items: devices}); got != want {

@@ -33,7 +33,6 @@ type quarantine struct {
 	report *damageReport
 }
 
-// loop sets aside damaged files and chunks.
 func (q *quarantine) loop() {
 	retry := time.NewTimer(0)
 	<-retry.C
@@ -118,7 +117,6 @@ func (q *quarantine) replaceFile(ctx context.Context, r *repairer, number uint64
 	return nil
 }
 
-// setChunkAside sets aside one chunk that cannot be decoded.
 func (q *quarantine) setChunkAside(key []byte) error {
 	q.db.aside.Lock()
 	defer q.db.aside.Unlock()

@@ -56,7 +56,7 @@ func (rd *reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 	sp, some := spanOf(r)
 	m := &merge{span: sp, cost: store.Cost{Requests: 1}}
-	number, chunks, err := rd.views(r, m, max(want, want+1)) // without overflow
+	number, chunks, err := rd.views(r, m, max(want, want+1)) // want+1, but without overflow
 	if err != nil || !some {
 		return nil, err
 	}
@@ -72,14 +72,15 @@ func (rd *reader) merge(r *store.Range, want int) (*merge, error) {
 // whether chunks must be read, too. The caller opens the chunks afterward. So the caller may read the
 // readings of a concurrent flush twice, but never misses them.
 func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chunks bool, err error) {
-	rd.mem.mu.RLock()
-	defer rd.mem.mu.RUnlock()
+	shard, s := rd.mem.mu.shardOf(r.Series)
+	s.RLock()
+	defer s.RUnlock()
 	tb, err := rd.mem.table(r.Table)
 	if err != nil {
 		return 0, false, err
 	}
 	chunks = rd.db.ledger.hasChunks(tb)
-	b := tb.buffers[r.Series]
+	b := tb.buffers[shard][r.Series]
 	if b == nil {
 		return tb.number, chunks, nil
 	}
@@ -88,11 +89,12 @@ func (rd *reader) views(r *store.Range, m *merge, want int) (number uint32, chun
 			continue
 		}
 		// The rows are copied, because an insert moves them. It does not move their bodies.
-		rows := m.rowsOf(&b.rows[mt.Parity], &mt.Content, want)
+		part := mt.Shards[shard]
+		rows := m.rowsOf(&b.rows[mt.Parity], &part.Content, want)
 		if rows.Len() == 0 {
 			continue
 		}
-		v := mt.View(b.Series, b.table.base(), rows)
+		v := part.View(b.Series, b.table.base(), rows)
 		m.views = append(m.views, v)
 		m.cursors = append(m.cursors, newCursor(v, &m.span))
 		chunks = chunks && !(m.desc && rows.Len() >= want && b.flushedKnown && rows.FirstTime() > b.maxFlushed)
@@ -233,15 +235,16 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 	}
 }
 
-// cachedNewest returns the latest reading of an earlier call, if it is still the latest one.
+// cachedNewest returns the cached latest reading of a series, if no later one was stored since.
 func (rd *reader) cachedNewest(ctx context.Context, l *store.Latest) (varve.Reading, bool) {
 	if err := rd.db.life.enter(ctx); err != nil {
 		return varve.Reading{}, false
 	}
 	defer rd.db.life.leave()
-	rd.mem.mu.RLock()
-	defer rd.mem.mu.RUnlock()
-	b := rd.mem.bufferOf(l)
+	shard, s := rd.mem.mu.shardOf(l.Series)
+	s.RLock()
+	defer s.RUnlock()
+	b := rd.mem.bufferOf(l, shard)
 	if b == nil || b.newest == nil || b.newestEpoch != b.epoch || !b.newest.Alive(l.Cutoff) {
 		return varve.Reading{}, false
 	}

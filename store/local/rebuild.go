@@ -122,7 +122,6 @@ func (o *opener) outdatedCatalog(now time.Time) []lost {
 	return ranges
 }
 
-// rebuild records the rebuild and its losses.
 func (l *ledger) rebuild(at time.Time, more []lost) error {
 	if err := l.change(func(rec *lostRecord) { rec.Rebuilt = at }); err != nil {
 		return err
@@ -276,7 +275,6 @@ func (c *rewriter) copyOne(key, value []byte) error {
 	return c.out.Set(key, value)
 }
 
-// putStats writes the recounted statistics of tables.
 func (c *rewriter) putStats() (err error) {
 	batch := c.db.NewBatch()
 	defer func() { err = closing(err, batch) }()

@@ -103,7 +103,7 @@ func (rc *recovery) beginJournal(last uint64, problems []journal.Problem) error 
 	}
 	err = rc.flushReplayed(last)
 	if err == nil {
-		// The flush has rewritten both keys, so they are no longer lost.
+		// The flush has rewritten keyFlushed and keyLastChunk, so they are no longer lost.
 		err = errors.Join(rc.db.ledger.remove(keyFlushed, after(keyFlushed)), rc.db.ledger.remove(keyLastChunk, after(keyLastChunk)))
 	}
 	if err == nil {
@@ -157,7 +157,7 @@ func (rc *recovery) recoverJournal() error {
 	if err != nil {
 		return err
 	}
-	found := Recovery{Readings: rc.mem.mutable.Readings, Torn: rep.Torn, Notes: rep.Notes}
+	found := Recovery{Readings: rc.mem.mutable.Readings(), Torn: rep.Torn, Notes: rep.Notes}
 	for _, segment := range rep.Segments {
 		found.Changes += segment.Batches
 	}
@@ -228,7 +228,7 @@ func (c *changeLog) replay(payload []byte) (err error) {
 func (rc *recovery) flushReplayed(segment uint64) error {
 	mt := rc.mem.mutable
 	mt.Segment = segment
-	rc.mem.mutable, rc.mem.immutable = memtable.New(1-mt.Parity, rc.db.opts.columnCache()), mt
+	rc.mem.mutable, rc.mem.immutable = memtable.New(1-mt.Parity, len(rc.mem.mu.shards), rc.db.opts.columnCache()), mt
 	return rc.flusher.flushImmutable(context.Background())
 }
 

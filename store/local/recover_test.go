@@ -54,7 +54,7 @@ func tear(t *testing.T, dir string) {
 }
 
 // TestWrite_ReportsOnlyDurableDuplicates checks that no reading is reported as a duplicate of a
-// reading that is not durable yet, even if that reading is in a chunk.
+// reading that is not durable yet. This includes a reading that is already in a chunk.
 func TestWrite_ReportsOnlyDurableDuplicates(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	var slow atomic.Bool

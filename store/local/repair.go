@@ -26,8 +26,8 @@ type repair struct {
 // accepted losses.
 //
 // Items in a lost range are deleted, because the remaining copies may be out of date, such as a
-// revoked API key. If the argument "restore" has items with keys in a lost range, these are written
-// instead. Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
+// revoked API key. If "restore" has items with keys in a lost range, these are written instead.
+// Files that were set aside stay. Lost roll-ups must be recounted: see Unrecounted.
 func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accepted []Loss, err error) {
 	if err := r.db.life.enter(ctx); err != nil {
 		return nil, err
@@ -38,8 +38,7 @@ func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accep
 	}
 	accepted = r.report.Losses()
 	ranges := slices.Clone(r.db.ledger.all())
-	// Damage that only this repair finds is set aside. The variable "ranges" does not include it, so it
-	// stays refused.
+	// Damage that only this repair finds is set aside. It is not in "ranges", so it stays refused.
 	if err := r.catalog.quarantine.retryAfterDamage(func() error { return r.repairRanges(ctx, ranges, restore) }); err != nil {
 		return nil, err
 	}
@@ -92,8 +91,8 @@ func (l *lost) bounded(space byte) (from, to []byte, ok bool) {
 // repairBatch is the size in bytes at which a batch of deletions is committed. Tests reduce it.
 var repairBatch = 4 << 20
 
-// dropOldItems writes the items in the argument "restore" whose keys are in a lost range, and deletes the
-// other remaining items in the range. No writer can change them meanwhile, because writes are refused.
+// dropOldItems writes the items in "restore" whose keys are in a lost range, and deletes the other
+// remaining items in the range. No writer can change them meanwhile, because writes are refused.
 func (r *repair) dropOldItems(ctx context.Context, l *lost, restore []store.Item) (err error) {
 	from, to, ok := l.bounded(spaceItem)
 	if !ok {

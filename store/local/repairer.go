@@ -177,7 +177,6 @@ func (r *repairer) widen(sp keySpan) (keySpan, error) {
 	return sp, nil
 }
 
-// union sorts spans and joins overlapping ones.
 func union(spans []keySpan) []keySpan {
 	slices.SortFunc(spans, func(a, b keySpan) int { return bytes.Compare(a.first, b.first) })
 	var joined []keySpan
@@ -193,7 +192,6 @@ func union(spans []keySpan) []keySpan {
 	return joined
 }
 
-// copyAside copies a file into the folder of damaged files.
 func (r *repairer) copyAside(number uint64) (to string, err error) {
 	f := r.db.folder
 	if err := f.fs.MkdirAll(f.path(asideDir), 0o755); err != nil {
@@ -297,8 +295,7 @@ func salvage(w *sst.Writer, sources []sst.Part, from []*part, ranges []lost, all
 	}
 }
 
-// narrow excludes a key from the ranges of older files. The argument "from" is the part that has an
-// entry for the key.
+// narrow excludes a key from the ranges of older files. The part "from" has an entry for the key.
 func narrow(ranges []lost, key []byte, from *part, all []part) []lost {
 	key = slices.Clone(key)
 	end := next(key)

@@ -30,8 +30,8 @@ func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-// sent returns 20 readings of one time. Their ids begin with the argument "ids". If this is empty, they
-// have content ids.
+// sent returns 20 readings of one time. Their ids begin with "ids", or are content ids if "ids" is
+// empty.
 func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	tb.Helper()
 	for i := range 20 {
@@ -53,8 +53,8 @@ func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	return list
 }
 
-// expectAll writes readings and compares each verdict with the argument "want": its outcome, code and
-// stored values, joined. In this text, # stands for the index of the reading.
+// expectAll writes readings and compares each verdict with "want": its outcome, code and stored
+// values, joined. In this text, # stands for the index of the reading.
 func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want string) {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: repeatTable, Readings: list}})[0]

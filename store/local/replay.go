@@ -19,7 +19,7 @@ func (rc *recovery) replayReadings(payload []byte) (err error) {
 		if r.Source != of {
 			of, b = r.Source, nil
 			if tb, ok := rc.mem.tables.byNum[of.Table]; ok {
-				b = rc.mem.makeBuffer(tb, of.Series)
+				b = rc.mem.makeBuffer(tb, rc.mem.mu.indexOf(of.Series), of.Series)
 			}
 		}
 		if b == nil {
@@ -35,7 +35,8 @@ func (rc *recovery) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena
 	if err := memtable.ReadBody(rec.Body, b.table.base(), rec.Names, &r, arena); err != nil {
 		return err
 	}
-	place, found := b.rows[rc.mem.mutable.Parity].FindReading(&rc.mem.mutable.Content, &r)
+	mt := rc.mem.mutable.Shards[b.shard]
+	place, found := b.rows[rc.mem.mutable.Parity].FindReading(&mt.Content, &r)
 	if !found && rc.flushedLost {
 		memtable.SetID(&r)
 		err := rc.catalog.quarantine.retryAfterDamage(func() (err error) {
@@ -47,7 +48,7 @@ func (rc *recovery) replayReading(b *seriesBuffer, rec *memtable.Recorded, arena
 		} // a second copy of a damaged reading is harmless
 	}
 	if !found {
-		rc.mem.insertEntry(b, place, memtable.Entry{Time: rec.Time}, rc.mem.mutable.Shape(r.Fields, 0), rec.Body)
+		rc.mem.insertEntry(b, place, memtable.Entry{Time: rec.Time}, mt.Shape(r.Fields, 0), rec.Body)
 	}
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// reserve is the registry for writes that free space. These writes may use the reserve of the disk.
+// reserve is the registry for writes that free space. It admits them as long as the reserve of the
+// disk lasts.
 type reserve struct{ *Store }
 
 var _ store.Reserver = (*Store)(nil)

@@ -38,20 +38,31 @@ func (rd *reader) Series(ctx context.Context, q store.SeriesQuery) (page store.S
 // memtables to the page.
 func (rd *reader) seriesInMemory(t grid.Table, list bool, page *store.SeriesPage) (number uint32, err error) {
 	rd.mem.mu.RLock()
-	defer rd.mem.mu.RUnlock()
 	tb, err := rd.mem.table(t)
+	rd.mem.mu.RUnlock()
 	if err != nil {
 		return 0, err
 	}
 	if list {
-		for s, b := range tb.buffers {
-			if b.rows[0].Len() > 0 || b.rows[1].Len() > 0 {
-				page.Series = append(page.Series, s)
-			}
+		for i := range rd.mem.mu.shards {
+			page.Series = rd.mem.appendFilled(page.Series, tb, i)
 		}
 		page.Next = chunkPages
 	}
 	return tb.number, nil
+}
+
+// appendFilled appends the series of a shard that have readings in memtables.
+func (m *memory) appendFilled(list []varve.Series, t *table, shard int) []varve.Series {
+	s := &m.mu.shards[shard]
+	s.RLock()
+	defer s.RUnlock()
+	for series, b := range t.buffers[shard] {
+		if b.rows[0].Len() > 0 || b.rows[1].Len() > 0 {
+			list = append(list, series)
+		}
+	}
+	return list
 }
 
 // seriesInChunks adds the next series with chunks to the page. If keys of the table may be lost, it

@@ -11,9 +11,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestRead_SkipsLostRange destroys a chunk in the middle of a series. With Damaged, reads in both orders must
-// return all other readings, and name the table, the series and the event times of the missing ones. So
-// must the latest reading. Without Damaged, reads fail as before.
+// TestRead_SkipsLostRange destroys a chunk in the middle of a series. With Damaged, reads in both
+// orders must return all other readings, and name the table, the series and the event times of the
+// missing ones. Latest must skip the missing readings, too. Without Damaged, reads fail as before.
 func TestRead_SkipsLostRange(t *testing.T) {
 	const n = 30000
 	dir := filled(t, 1, n)

@@ -12,7 +12,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// snapshotsDir is the folder of snapshots in the data folder.
 const snapshotsDir = "snapshots"
 
 // Snapshot is a copy of the data folder from one moment, in a folder of its own. It has all data

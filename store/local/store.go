@@ -16,6 +16,30 @@ import (
 	"github.com/varvedb/varve/store/local/diskguard"
 )
 
+// The parts of a Store:
+//
+//	             Store: Open, Close, and methods that delegate to one part each
+//	  ┌────────────┬───────────┬──────┴──────┬──────────────┬───────────────┐
+//	writer       reader     flusher      lifecycle   itemReader         repair
+//	  │            │        compactor     catalog    itemStore, expiry  damageReport
+//	  │            │           │             └──── changeLog ┘          quarantine
+//	  ▼            ▼           ▼                       ▼                    ▼
+//	memory: tables, series buffers,    ──▶   database: Pebble, journal, folder,
+//	        mutable and immutable memtable             lost ranges, disk guard
+//
+// Each part has its own state, and links only to parts below or beside it. The opener and the
+// recovery exist only while Open runs.
+//
+//	Write  writer ─▶ journal (durable) and memory; compares with memory, and with
+//	       chunks unless the event time is after the max flushed time of the series
+//	Read   reader ◀─ both memtables, level 0 and level 1, merged by position
+//	Flush  flusher: rotates the memtable, encodes series buffers into chunks of level 0 or 1,
+//	       commits them with the segment's number, and then removes the segments
+//	       compactor: merges level 0 into level 1
+//	Item   itemStore ─▶ changeLog ─▶ journal (durable) ─▶ Pebble
+//	Table  lifecycle ─▶ catalog ─▶ changeLog ─▶ journal, Pebble, CATALOG
+//	Open   opener: Pebble; recovery: journal ─▶ memory ─▶ flusher
+
 // Store is an embedded store. Open creates one. It is safe for concurrent use.
 //
 // It connects the parts of the package. One part implements each method of the interfaces in

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -15,28 +16,36 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// table is the state of one table. The lock of memory guards it. Changes of record, stats and
-// dropped also need the lock of the catalog.
+// table is the state of one table. The lock of memory guards it, and the locks of shards guard its series
+// buffers. Changes of record, stats and dropped also need the lock of the catalog.
 type table struct {
 	grid.Table
 	name      string
 	number    uint32
 	record    tableRecord
 	stats     tableStats
-	buffers   map[varve.Series]*seriesBuffer
-	memtables [2]memtableCount // data in the two memtables, indexed by parity
+	buffers   []map[varve.Series]*seriesBuffer // the series buffers of each shard; nil if it has none
+	memtables [2]memtableCount                 // data in the two memtables, indexed by Memtable.Parity
 	dropped   bool
 }
 
 // memtableCount counts the data of a table in one memtable.
-type memtableCount struct{ readings, bytes int64 }
+type memtableCount struct{ readings, bytes atomic.Int64 }
+
+// bufferCount returns the number of series buffers.
+func (t *table) bufferCount() (n int) {
+	for _, buffers := range t.buffers {
+		n += len(buffers)
+	}
+	return n
+}
 
 // base returns the start of the arrival month in ms since 1970. Arrivals in rows are relative to it.
 func (t *table) base() int64 { return t.Month.Start().UnixMilli() }
 
 // readings returns the number of distinct readings in the table.
 func (t *table) readings() int64 {
-	return t.stats.readings + t.memtables[0].readings + t.memtables[1].readings
+	return t.stats.readings + t.memtables[0].readings.Load() + t.memtables[1].readings.Load()
 }
 
 // cloneSeries copies the names, so that they do not retain larger buffers.
@@ -121,7 +130,7 @@ func (ts *tables) place(t grid.Table) (int, bool) {
 	return slices.BinarySearchFunc(ts.sorted, t, func(a *table, b grid.Table) int { return a.Table.Compare(b) })
 }
 
-func loadTables(db *pebble.DB) (ts *tables, err error) {
+func loadTables(db *pebble.DB, shards int) (ts *tables, err error) {
 	ts = newTables()
 	space := []byte{spaceTable}
 	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
@@ -135,7 +144,7 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 		if !ok {
 			return nil, fmt.Errorf("the catalog has a table %q, which is not a valid name", name)
 		}
-		t := newTable(parsed)
+		t := newTable(parsed, shards)
 		if err := json.Unmarshal(iter.Value(), &t.record); err != nil {
 			return nil, fmt.Errorf("table %s: %w", name, err)
 		}
@@ -148,8 +157,8 @@ func loadTables(db *pebble.DB) (ts *tables, err error) {
 	return ts, iter.Error()
 }
 
-func newTable(t grid.Table) *table {
-	return &table{Table: t, name: t.Name(), buffers: map[varve.Series]*seriesBuffer{}}
+func newTable(t grid.Table, shards int) *table {
+	return &table{Table: t, name: t.Name(), buffers: make([]map[varve.Series]*seriesBuffer, shards)}
 }
 
 // loadCounters returns the numbers of the next table and of the last chunk.

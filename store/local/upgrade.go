@@ -9,7 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// record1 has the number of a table, and the members of its record that only format 1 has.
+// record1 is a table record of format 1, reduced to the number of the table and its statistics.
 type record1 struct {
 	Number   uint32 `json:"number"`
 	Readings int64  `json:"readings"`

@@ -74,7 +74,6 @@ func unpack(t *testing.T, fs vfs.FS, path string, h *tar.Header, r io.Reader) {
 	}
 }
 
-// checkFormat1 expects all data of the store of format 1.
 func checkFormat1(t *testing.T, s *local.Store) {
 	t.Helper()
 	want := []string{"flushed", "logged0", "logged1", "logged2", "logged3", "logged4"}

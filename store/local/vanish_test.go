@@ -116,7 +116,6 @@ func removeAll(t *testing.T, dir string, parts ...string) {
 	}
 }
 
-// folderDamage is one way to damage the folder of a killed store.
 type folderDamage struct {
 	reason string
 	harm   func(t *testing.T, dir string)
@@ -172,7 +171,6 @@ func flipLogs(t *testing.T, dir string) {
 	}
 }
 
-// changesJournal returns a function that changes the last segment of the journal.
 func changesJournal(change func([]byte) []byte) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()
@@ -187,7 +185,6 @@ func deletes(parts ...string) func(*testing.T, string) {
 	}
 }
 
-// empties returns a function that deletes the content of a part of a folder.
 func empties(part string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) {
 		t.Helper()

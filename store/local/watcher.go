@@ -89,7 +89,6 @@ func (w *watcher) wakeRepair() {
 	}
 }
 
-// pending returns the files and chunks to be set aside.
 func (w *watcher) pending() (files []uint64, keys []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -64,23 +64,30 @@ type pendingWrite struct {
 	mem     *memory
 	batches []store.Batch
 	results []store.Result
-	groups  []group
+	groups  []group          // in the order of their shards
 	next    int              // the first group that is not inserted completely
 	last    *journal.Commit  // commit of the inserted readings, or nil
 	rows    []memtable.Entry // rows of all groups
 	bodies  []byte           // bodies of the rows, one after another
 	late    []*lookup        // readings to be looked up in chunks
-	met     []meeting        // readings to be compared with stored ones
+	met     []meeting        // readings to be compared with the stored ones of the same identity
 	record  memtable.Record
+
+	unsorted []group // the groups in the order of the batches
+	starts   []int   // for each shard, the index of its next group while groups are sorted
 }
 
 var pendingWrites reuse.List[pendingWrite]
 
 func (w *pendingWrite) release() {
 	clear(w.groups)
+	clear(w.unsorted)
 	clear(w.late)
 	clear(w.met)
-	*w = pendingWrite{groups: w.groups[:0], rows: w.rows[:0], bodies: w.bodies[:0], late: w.late[:0], met: w.met[:0], record: w.record}
+	*w = pendingWrite{
+		groups: w.groups[:0], unsorted: w.unsorted[:0], starts: w.starts, rows: w.rows[:0], bodies: w.bodies[:0],
+		late: w.late[:0], met: w.met[:0], record: w.record,
+	}
 	if cap(w.bodies) <= 4<<20 {
 		pendingWrites.Put(w)
 	}
@@ -89,7 +96,8 @@ func (w *pendingWrite) release() {
 // smallReadings is the maximum number of readings of a small write.
 const smallReadings = 64
 
-// small reports whether the write is small. Background work pauses for small writes.
+// small reports whether the write has at most smallReadings readings. Background work pauses for small
+// writes.
 func (w *pendingWrite) small() bool { return len(w.rows) <= smallReadings }
 
 // begin encodes the readings of batches whose tables exist, and groups them.
@@ -124,9 +132,32 @@ func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.R
 			from = to
 		}
 	}
+	w.sortGroups()
 }
 
-// expectedBody is the assumed size of an encoded body, in bytes. Larger ones take longer.
+// sortGroups sorts the groups by shard, so that each shard is locked few times. The groups of a shard
+// keep their order.
+func (w *pendingWrite) sortGroups() {
+	if len(w.groups) < 2 {
+		return
+	}
+	w.starts = append(w.starts[:0], make([]int, len(w.mem.mu.shards)+1)...)
+	for i := range w.groups {
+		w.starts[w.groups[i].shard+1]++
+	}
+	for i := 1; i < len(w.starts); i++ {
+		w.starts[i] += w.starts[i-1]
+	}
+	w.unsorted, w.groups = w.groups, slices.Grow(w.unsorted[:0], len(w.groups))[:len(w.groups)]
+	for i := range w.unsorted {
+		g := &w.unsorted[i]
+		w.groups[w.starts[g.shard]] = *g
+		w.starts[g.shard]++
+	}
+}
+
+// expectedBody is the assumed size of an encoded body, in bytes. A larger body may cost another
+// allocation.
 const expectedBody = 64
 
 func (w *pendingWrite) addGroup(batch int, t *table, readings []varve.Reading, verdicts []varve.Verdict) {
@@ -138,7 +169,9 @@ func (w *pendingWrite) addGroup(batch int, t *table, readings []varve.Reading, v
 		first = min(first, e.Time)
 		w.rows = append(w.rows, e)
 	}
-	w.groups = append(reuse.Grow(w.groups, 1), group{batch: batch, table: t, readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first})
+	w.groups = append(reuse.Grow(w.groups, 1), group{
+		batch: batch, table: t, shard: w.mem.mu.indexOf(readings[0].Series), readings: readings, verdicts: verdicts, rows: w.rows[begin:], first: first,
+	})
 }
 
 // place adds new readings to their series buffers and to the journal. It returns the commit that
@@ -162,26 +195,44 @@ func (w *pendingWrite) place(ctx context.Context) (*journal.Commit, error) {
 }
 
 // findBuffers finds or creates the series buffers of the groups, and looks up readings in chunks if
-// chunks may have them. It may read from disk, so it runs while memory is unlocked.
+// chunks may have them. It may read from disk, so it runs while no shard is locked.
 func (w *pendingWrite) findBuffers() error {
-	if w.findExisting() > 0 {
-		w.makeMissing()
+	missing := 0
+	w.late = w.late[:0]
+	w.eachShard(func(groups []group, s *shard) {
+		s.RLock()
+		defer s.RUnlock()
+		missing += findExisting(groups)
+	})
+	if missing > 0 {
+		w.eachShard(w.makeMissing)
+		w.mem.requestEviction() // duplicates create series buffers that are never flushed
 	}
-	w.collectLate()
+	w.eachShard(w.collectLate)
 	if len(w.late) == 0 {
 		return nil
 	}
 	return w.lookUpLate()
 }
 
-// findExisting finds existing series buffers and counts missing ones.
-func (w *pendingWrite) findExisting() (missing int) {
-	w.mem.mu.RLock()
-	defer w.mem.mu.RUnlock()
-	for i := range w.groups[w.next:] {
-		g := &w.groups[w.next+i]
+// eachShard calls a function with the remaining groups of each shard.
+func (w *pendingWrite) eachShard(do func([]group, *shard)) {
+	for from := w.next; from < len(w.groups); {
+		to := from + 1
+		for to < len(w.groups) && w.groups[to].shard == w.groups[from].shard {
+			to++
+		}
+		do(w.groups[from:to], &w.mem.mu.shards[w.groups[from].shard])
+		from = to
+	}
+}
+
+// findExisting finds existing series buffers and counts missing ones. The caller has locked the shard.
+func findExisting(groups []group) (missing int) {
+	for i := range groups {
+		g := &groups[i]
 		if g.buffer == nil || g.buffer.evicted {
-			g.buffer = g.table.buffers[g.readings[0].Series]
+			g.buffer = g.table.buffers[g.shard][g.readings[0].Series]
 		}
 		if g.buffer == nil {
 			missing++
@@ -190,34 +241,32 @@ func (w *pendingWrite) findExisting() (missing int) {
 	return missing
 }
 
-func (w *pendingWrite) makeMissing() {
-	w.mem.mu.Lock()
-	defer w.mem.mu.Unlock()
-	for i := range w.groups[w.next:] {
-		if g := &w.groups[w.next+i]; g.buffer == nil || g.buffer.evicted {
-			g.buffer = w.mem.makeBuffer(g.table, g.readings[0].Series)
+func (w *pendingWrite) makeMissing(groups []group, s *shard) {
+	s.Lock()
+	defer s.Unlock()
+	for i := range groups {
+		if g := &groups[i]; g.buffer == nil || g.buffer.evicted {
+			g.buffer = w.mem.makeBuffer(g.table, g.shard, g.readings[0].Series)
 		}
 	}
-	w.mem.requestEviction() // duplicates create series buffers that are never flushed
 }
 
 // collectLate collects the readings that must be looked up in chunks.
-func (w *pendingWrite) collectLate() {
-	w.mem.mu.RLock()
-	defer w.mem.mu.RUnlock()
-	w.late = w.late[:0]
-	for i := range w.groups[w.next:] {
-		if g := &w.groups[w.next+i]; !g.chunksKnown() {
+func (w *pendingWrite) collectLate(groups []group, s *shard) {
+	s.RLock()
+	defer s.RUnlock()
+	for i := range groups {
+		if g := &groups[i]; !g.chunksKnown() {
 			w.late = g.appendLate(w.late)
 		}
 	}
 }
 
-// insertAtOnce is the maximum number of readings that are inserted before memory is unlocked. So a
+// insertAtOnce is the maximum number of readings that are inserted before the shard is unlocked. So a
 // small write does not wait for a large one.
 const insertAtOnce = 512
 
-// insert adds the remaining readings to series buffers and the journal. It unlocks memory after every
+// insert adds the remaining readings to series buffers and the journal. It unlocks the shard after every
 // insertAtOnce readings. Frames become durable in order, so the last commit covers all of them.
 // insert returns false if the result of a lookup in chunks is out of date.
 func (w *pendingWrite) insert() (done bool, err error) {
@@ -232,18 +281,21 @@ func (w *pendingWrite) insert() (done bool, err error) {
 	return true, nil
 }
 
-// insertSome locks memory and inserts at most insertAtOnce readings.
+// insertSome locks a shard and inserts at most insertAtOnce readings of its series. The record is in the
+// journal before the shard is unlocked. So the readings of a memtable are in its segment, and a duplicate
+// of one of the readings finds the commit to wait for.
 func (w *pendingWrite) insertSome() (done bool, err error) {
-	w.mem.mu.Lock()
-	defer w.mem.mu.Unlock()
+	at := w.groups[w.next].shard
+	s := &w.mem.mu.shards[at]
+	s.Lock()
+	defer s.Unlock()
 	if err := w.mem.db.journal.Ready(); err != nil {
 		return false, w.mem.db.guard.Unavailable(err)
 	}
-	w.mem.records++
-	w.record.Begin(w.mem.records)
+	w.record.Begin(w.mem.records.Add(1))
 	waits := false
 	done = true
-	for n := insertAtOnce; n > 0 && w.next < len(w.groups); {
+	for n := insertAtOnce; n > 0 && w.next < len(w.groups) && w.groups[w.next].shard == at; {
 		g := &w.groups[w.next]
 		if !g.chunksKnown() && !g.table.dropped {
 			done = false
@@ -251,15 +303,14 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 		}
 		some := min(n, len(g.rows)-g.done)
 		if !g.table.dropped { // if the table was dropped, markDropped sets the error of the batch
+			g.buffer.changes.Begin()
 			waits = w.insertGroup(g, g.done+some) || waits
+			g.buffer.changes.End()
 		}
 		n -= some
 		if g.done += some; g.done == len(g.rows) {
 			w.next++
 		}
-	}
-	if w.mem.mutable.IsFull(w.mem.db.opts.MemtableBytes) {
-		w.mem.requestFlush()
 	}
 	switch {
 	case !w.record.IsEmpty():
@@ -270,13 +321,16 @@ func (w *pendingWrite) insertSome() (done bool, err error) {
 			w.last = c
 		}
 	}
+	if w.mem.mutable.IsFull(w.mem.db.opts.MemtableBytes) {
+		w.mem.requestFlush() // after Append, because a flush skips an empty segment
+	}
 	return done, nil
 }
 
 // insertGroup inserts the next readings of a group up to an index. It reports whether the series
 // buffer had one of them already.
 func (w *pendingWrite) insertGroup(g *group, end int) (waits bool) {
-	mt, i := w.mem.mutable, g.done
+	mt, i := w.mem.mutable.Shards[g.shard], g.done
 	for i < end {
 		if n := g.countAscending(mt, i, end); n > 0 {
 			rows := g.rows[i : i+n]
@@ -307,7 +361,8 @@ func (w *pendingWrite) insertOne(g *group, i int) (waits bool) {
 		if mt == nil {
 			continue
 		}
-		at, found := g.buffer.rows[mt.Parity].FindReading(&mt.Content, &g.readings[i])
+		part := mt.Shards[g.shard]
+		at, found := g.buffer.rows[mt.Parity].FindReading(&part.Content, &g.readings[i])
 		if found {
 			v.Outcome = varve.Duplicate
 			if fresh.OwnID {
@@ -317,9 +372,9 @@ func (w *pendingWrite) insertOne(g *group, i int) (waits bool) {
 		}
 		if mt == w.mem.mutable {
 			body := w.bodies[fresh.From:fresh.To]
-			g.shape = mt.Shape(g.readings[i].Fields, g.shape)
+			g.shape = part.Shape(g.readings[i].Fields, g.shape)
 			w.mem.insertEntry(g.buffer, at, *fresh, g.shape, body)
-			w.record.Add(&g.buffer.Source, g.rows[i:i+1], g.shape, mt.Names(g.shape), body)
+			w.record.Add(&g.buffer.Source, g.rows[i:i+1], g.shape, part.Names(g.shape), body)
 		}
 	}
 	v.Outcome = varve.Stored

@@ -7,8 +7,9 @@ import (
 
 // group has consecutive readings of one series in a write.
 type group struct {
-	batch    int // index of its batch
+	batch    int // index of the group's batch
 	table    *table
+	shard    int
 	buffer   *seriesBuffer
 	readings []varve.Reading
 	verdicts []varve.Verdict
@@ -28,12 +29,12 @@ type group struct {
 type lookup struct {
 	group   *group
 	reading *varve.Reading
-	ownID   bool          // whether its id differs from its content id
+	ownID   bool          // whether the reading's id differs from its content id
 	inChunk varve.Verdict // the verdict if chunks have the reading or are damaged
 }
 
 // chunksKnown reports whether each reading of the group is known to be in chunks, or known not to be
-// there. The caller has locked memory.
+// there. The caller has locked the shard.
 func (g *group) chunksKnown() bool {
 	if g.buffer.evicted {
 		return false
@@ -42,7 +43,7 @@ func (g *group) chunksKnown() bool {
 }
 
 // appendLate appends the lookups of the readings that chunks may have. The caller has locked
-// memory.
+// the shard.
 func (g *group) appendLate(late []*lookup) []*lookup {
 	if g.lookups == nil {
 		g.lookups = make([]lookup, len(g.rows))
@@ -63,7 +64,7 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 // appended together. Their event times ascend, and are after all rows of the series buffer. Chunks do
 // not have these readings. All of them have the same field names, whose index becomes g.shape. Readings
 // that are stored already add no index, because only new readings make the memtable flush.
-func (g *group) countAscending(mt *memtable.Memtable, i, end int) int {
+func (g *group) countAscending(mt *memtable.Shard, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i
 	for ; i < end && g.rows[i].Time > last; i++ {

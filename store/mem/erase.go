@@ -35,6 +35,7 @@ func (s *Store) Erase(ctx context.Context, e store.Erasure) (erased int64, err e
 		delete(tb.rows, e.Series)
 	}
 	tb.info.Readings -= erased
+	s.countChange(e.Series)
 	return erased, nil
 }
 

@@ -59,7 +59,7 @@ func (s itemCalls) remove(k store.Key) {
 }
 
 // ItemVersion implements store.VersionedItems.
-func (s itemCalls) ItemVersion(pk, sk string) (store.ItemVersion, bool) {
+func (s itemCalls) ItemVersion(pk, sk string) (store.Version, bool) {
 	return s.versions.ItemVersion(pk, sk)
 }
 

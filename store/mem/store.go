@@ -1,9 +1,11 @@
 // Package mem implements a store in memory, the model of all other stores.
 //
 // It consists of sorted slices under one lock. So its correctness is easy to see, but it is slow.
-// [Store] implements all required contracts of package store. Nothing is durable, and an operation
-// fails only if the contracts require it or its context has ended. The comparison in
-// store/storetest compares other stores with it, and many tests use it as their store.
+// [Store] implements all required contracts of package store, and [New] creates one. The comparison
+// in store/storetest compares other stores with it, and many tests use it as their store.
+//
+// Nothing is durable. An operation fails only if the contracts require it, if its context has
+// ended, or with [store.ErrClosed] after [Store.Close]. A Store is safe for concurrent use.
 package mem
 
 import (
@@ -25,7 +27,6 @@ type Store struct {
 	*state
 }
 
-// state is the content of a store.
 type state struct {
 	now func() time.Time
 
@@ -35,6 +36,7 @@ type state struct {
 	listed   []*table          // tables whose names can be parsed, ordered by name
 	items    map[store.Key]store.Item
 	versions store.ItemVersions
+	readings store.ReadingVersions
 }
 
 var _ store.Store = (*Store)(nil)
@@ -98,9 +100,24 @@ func (s *Store) Write(ctx context.Context, batches []store.Batch) []store.Result
 		b.SetContentIDs()
 		for j := range b.Readings {
 			results[i].Verdicts = append(results[i].Verdicts, tb.insert(&b.Readings[j]))
+			s.countChange(b.Readings[j].Series)
 		}
 	}
 	return results
+}
+
+// countChange counts a change of the readings of a series, which readers see when the caller unlocks mu.
+func (s *state) countChange(of varve.Series) {
+	c := s.readings.Counter(of)
+	c.Begin()
+	c.End()
+}
+
+// ReadingVersion implements store.VersionedReadings.
+func (s *Store) ReadingVersion(of varve.Series) (store.Version, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.readings.ReadingVersion(of)
 }
 
 func (t *table) insert(r *varve.Reading) varve.Verdict {
@@ -162,8 +179,8 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	return span, nil
 }
 
-// beyond reports whether a position is after Range.After, in the order of the range. If After is
-// nil, every position is.
+// beyond reports whether a position is after Range.After, in the order of the range. If After is nil,
+// it returns true for every position.
 func beyond(p varve.Position, r store.Range) bool {
 	switch {
 	case r.After == nil:

@@ -148,5 +148,6 @@ func (s tableCalls) Drop(ctx context.Context, t grid.Table) error {
 	delete(s.tables, t.Name())
 	at, _ := s.place(t)
 	s.listed = slices.Delete(s.listed, at, at+1)
+	s.versions.End(s.versions.Begin(nil))
 	return nil
 }

@@ -55,7 +55,6 @@ func testConflicts(t *testing.T, e *env) {
 	e.expect(t, weekTable(), "a", all...)
 }
 
-// idOf999 returns the content id of a reading with the number 999.
 func idOf999() string {
 	r := reading("a", start, "999")
 	return r.ID.String()

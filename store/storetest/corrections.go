@@ -17,8 +17,8 @@ func version(id string, v uint32, at time.Time, value string) varve.Reading {
 	return r
 }
 
-// testVersions checks that versions are stored side by side, in the order of their numbers, and that
-// a repeated version with other values is a conflict.
+// testVersions checks that versions are stored side by side, in the order of their numbers. A
+// repeated version with other values must be a conflict.
 func testVersions(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	steps := []struct {

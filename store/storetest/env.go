@@ -27,7 +27,6 @@ type env struct {
 // weekTable returns the table for readings whose event time and arrival are start.
 func weekTable() grid.Table { return tableAt(start, start) }
 
-// tableAt returns the table for an event time and an arrival.
 func tableAt(at, arrived time.Time) grid.Table {
 	month := grid.MonthOf(arrived)
 	r, ok := grid.DefaultPolicy().Locate(at, month)
@@ -50,7 +49,6 @@ func number(s string) varve.Value {
 	return varve.NumberValue(n)
 }
 
-// reading returns a normalized reading with one number.
 func reading(dev string, at time.Time, value string) varve.Reading {
 	return with(dev, at, varve.Field{Name: "value", Value: number(value)})
 }

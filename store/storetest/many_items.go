@@ -165,7 +165,6 @@ func (m *machine) putAbsent(t *rapid.T) {
 	}
 }
 
-// putAll calls PutAll with some items, whose keys may repeat.
 func (m *machine) putAll(t *rapid.T) {
 	var list []store.Item
 	for range rapid.IntRange(0, 4).Draw(t, "items") {

@@ -65,6 +65,7 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 		{"items/indexes", testItemsIndexes},
 		{"items/expiry", testItemsExpiry},
 		{"items/versions", testItemsVersions},
+		{"reading versions", testReadingVersions},
 		{"items/many", testItemsMany},
 		{"items/absent", testItemsAbsent},
 		{"items/absent, at once", testItemsAbsentAtOnce},
@@ -73,9 +74,13 @@ func Run(t *testing.T, open Open, traits ...Trait) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			e := &env{clock: start, countsLag: slices.Contains(traits, CountsLag)}
-			e.Store = open(t, func() time.Time { return e.clock })
-			c.run(t, e)
+			c.run(t, newEnv(t, open, traits))
 		})
 	}
+}
+
+func newEnv(t *testing.T, open Open, traits []Trait) *env {
+	e := &env{clock: start, countsLag: slices.Contains(traits, CountsLag)}
+	e.Store = open(t, func() time.Time { return e.clock })
+	return e
 }

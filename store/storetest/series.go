@@ -102,7 +102,6 @@ func seriesOf(ctx context.Context, s store.Store, tb grid.Table) (map[varve.Seri
 	}
 }
 
-// compareSeries checks that the subject lists the series of the model.
 func (m *machine) compareSeries(t *rapid.T, tb grid.Table) {
 	want, err := seriesOf(context.Background(), m.model, tb)
 	if err != nil {

@@ -2,8 +2,14 @@
 //
 //	store ── Series ──▶ each series ── Read or ReadBlocks ──▶ Sink
 //
-// A [Scanner] reads a table series by series. [Scanner.CountArrivals] counts the readings of a table by
-// the day of their arrival. Queries do not use this package, because each call reads a whole table.
+// A [Scanner] reads a table of a [Source] series by series, and a [Sink] receives the readings.
+// [Scanner.CountArrivals] counts the readings of a table by the day of their arrival. Queries do
+// not use this package, because each call reads a whole table.
+//
+// Readings are sorted by series and position. Readings that are written meanwhile may be missing,
+// so an exact scan needs a sealed table. A scan fails with [store.ErrNoTable] if the table is
+// missing, and with any error of the store or the sink. It may be repeated. A Scanner is safe for
+// concurrent use.
 package tablescan
 
 import (

@@ -208,7 +208,6 @@ func (w *world) send(t *testing.T, readings ...varve.Reading) {
 	}
 }
 
-// read reads all readings of a query and checks their number.
 func (w *world) read(t *testing.T, want int, q query.Query) {
 	t.Helper()
 	rows, err := w.Query.Open(t.Context(), q)
@@ -232,7 +231,6 @@ func (w *world) read(t *testing.T, want int, q query.Query) {
 	}
 }
 
-// rollups reads a page of roll-ups and checks their number.
 func (w *world) rollups(t *testing.T, want int, q rollup.Query) {
 	t.Helper()
 	page, err := w.Rollups.Read(t.Context(), q)

@@ -125,7 +125,6 @@ func measureComparison(t *testing.T) int64 {
 	return peak
 }
 
-// flood sends bodies of readings to the agent.
 func flood(t *testing.T, url, device string, bodies, perBody int) error {
 	c, err := client.New(url)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// fleet is the number of devices whose readings the test of this file writes.
+// fleet is the number of devices in TestQuery_ReadsMonthByRanges.
 const fleet = 20
 
 // TestQuery_ReadsMonthByRanges writes a month of readings of several devices, one a minute. It archives

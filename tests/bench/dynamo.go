@@ -90,13 +90,13 @@ func (s *sensor) reading(stream string, at time.Time) varve.Reading {
 	}
 }
 
-// each calls the function "do" for each number below n, from dynamoConns goroutines. It returns the
+// each calls the function "do" for each number from 0 to n-1, in dynamoConns goroutines. It returns the
 // number of calls per second, and the processor time of a call in microseconds.
 func each(n int, do func(i int) error) (rate, cpu float64, err error) {
 	return eachOf(dynamoConns, n, do)
 }
 
-// eachOf is like the function each, but with the given number of goroutines.
+// eachOf is like each, but with the given number of goroutines.
 func eachOf(conns, n int, do func(i int) error) (rate, cpu float64, err error) {
 	var next atomic.Int64
 	var failed atomic.Value
@@ -255,7 +255,6 @@ func (d *onDynamo) upload(ctx context.Context) error {
 	return nil
 }
 
-// reads measures the cost of queries.
 func (d *onDynamo) reads(ctx context.Context) error {
 	s := newSensor(1, "day")
 	var readings []varve.Reading

@@ -25,7 +25,7 @@ const (
 )
 
 // mqttPart measures messages of MQTT. In each round, a Mosquitto forwards the same messages first to a
-// subscriber that does nothing, which shows the broker's own limit, and then to Varve.
+// subscriber that does nothing, and then to Varve. The first part shows the broker's own limit.
 type mqttPart struct{ *bench }
 
 func (b mqttPart) runPart() error {

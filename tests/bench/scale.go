@@ -40,7 +40,7 @@ type standIn struct {
 // onStandIn measures the store on the stand-in for DynamoDB.
 type onStandIn struct{ *bench }
 
-// runPart measures the store on DynamoDB at rates that emulators do not reach: on the stand-in of
+// runPart measures the store on DynamoDB at rates that emulators do not reach. It uses the stand-in of
 // tests/dynamosim, with a latency of 4 to 8 ms and Amazon's throttling.
 func (b onStandIn) runPart(parts ...scalePart) (err error) {
 	sim, err := b.startStandIn()

@@ -60,8 +60,8 @@ type hotPhase struct {
 	throttled, hotThrottled int64
 }
 
-// driveHot measures the load of the other devices in three phases: before the hot device sends,
-// until the partition of the hot device is split, and after the split.
+// driveHot measures the load of the other devices in three phases. They are before the hot device
+// sends, until its partition is split, and after the split.
 func (b onStandIn) driveHot(sim *standIn, prefix string, others, hot *loadPlan) (phases []hotPhase, hotLoad loadResult, splits int, err error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

@@ -72,8 +72,8 @@ func TestGrid_DrawsStateAndReadings(t *testing.T) {
 	checkWidths(t, tables, cells)
 }
 
-// checkWidths checks that the place and the width of cells are to scale. Cells that reach over the left
-// edge of the grid are cut.
+// checkWidths checks that the place and the width of cells are to scale. It skips the cells that begin
+// before the left edge of the grid, because the grid cuts them.
 func checkWidths(t *testing.T, tables map[string]table, cells map[string]cell) {
 	t.Helper()
 	edge := time.Now().Add(-364 * day)
@@ -157,8 +157,8 @@ func TestGrid_DescribesCells(t *testing.T) {
 	}
 }
 
-// TestSlider_ForetellsStates compares the states that the grid shows for later days with the states after
-// the clock has reached these days and the rotator has run on each of them.
+// TestSlider_ForetellsStates records the states that the grid shows for later days. Then the clock
+// reaches these days, and the rotator runs on each of them. The states must be as recorded.
 func TestSlider_ForetellsStates(t *testing.T) {
 	w := newDemoWith(t, "--set", "retention.schedule=0 0 29 2 *")
 	w.must(t, http.MethodPost, "/v1/tables/apply", "")

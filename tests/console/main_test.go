@@ -1,7 +1,8 @@
 // Package console tests the console in a real browser, against the real program.
 //
 // Each test opens a tab of headless Chromium. A tab fails its test after any error in the browser's
-// console, and after any violation of the content security policy. See run.sh for the tools.
+// console, and after any violation of the content security policy. The tests cover every page, in
+// both themes and by keyboard. See run.sh for the tools.
 package console
 
 import (

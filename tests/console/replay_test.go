@@ -112,8 +112,8 @@ func TestReplay_ShowsArrivals(t *testing.T) {
 	b.check()
 }
 
-// TestReplay_PlaysAndKeepsItsState plays the month before this one to its end, pauses, moves by keyboard,
-// and reloads the page: the address has the day and the speed.
+// TestReplay_PlaysAndKeepsItsState plays the month before this one to its end, pauses, moves by
+// keyboard, and reloads the page. The address must have the day and the speed.
 func TestReplay_PlaysAndKeepsItsState(t *testing.T) {
 	w := sharedDemo(t)
 	now := time.Now().UTC()

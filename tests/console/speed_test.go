@@ -15,12 +15,11 @@ const (
 	maxLoaded = 150_000 // bytes that a page loads
 )
 
-// TestPaint_IsFast limits the time to the first paint of a page that is loaded for the first time. It
-// measures from the beginning of the navigation to the first contentful paint, on loopback, in a tab whose
-// renderer process runs already and whose cache is empty. So the starts of the browser and of the renderer
-// are not included. A new tab shows another page of the server first, because a start takes longer than
-// the page on a slow machine. The best of 7 to 20 tries counts, because other work of the machine can
-// delay any paint. So a user may wait longer than the figure.
+// TestPaint_IsFast limits the time from the beginning of a navigation to the first contentful paint.
+// The server is on the same machine, and the tab has an empty cache. A new tab shows another page of
+// the server first, so that the starts of the browser and of the renderer process are not included. The
+// best of 7 to 20 tries counts, because other work of the machine can delay any paint. So a user may
+// wait longer than the figure.
 func TestPaint_IsFast(t *testing.T) {
 	w := sharedDemo(t)
 	best := math.Inf(1)

@@ -78,8 +78,8 @@ func (w *world) open(t *testing.T, path, key string) *tab {
 // allow makes the method check ignore messages of the browser's console that contain a text.
 func (b *tab) allow(part string) { b.allowed = append(b.allowed, part) }
 
-// check fails the test for each error of the console since the last check, unless it is allowed, and for
-// each violation of the page's security policy.
+// check fails the test for each violation of the page's security policy. It also fails the test for
+// each error of the console since the last check, unless the error is allowed.
 func (b *tab) check() {
 	b.t.Helper()
 	for _, v := range evaluate[[]string](b, `window.violations || []`) {
@@ -222,8 +222,9 @@ func (b *tab) checkWidth(what string) {
 	}
 }
 
-// cutOff lists up to five elements that end to the right of the screen, and that a user cannot reach,
-// because no box around them scrolls. On a phone, the rows of stacked tables must fit without scrolling.
+// cutOff lists up to five elements that end to the right of the screen. A user cannot reach them,
+// because no box around them scrolls. On a phone, the rows of stacked tables must fit without
+// scrolling.
 const cutOff = `[...document.querySelectorAll("main *")].filter((e) => {
   const r = e.getBoundingClientRect();
   if (r.width === 0 || r.height === 0 || r.right <= innerWidth + 1 || e.closest(".unseen, svg, thead")) return false;

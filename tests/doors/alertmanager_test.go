@@ -80,8 +80,8 @@ func startAlertmanager(t *testing.T, receiver string) string {
 	return url
 }
 
-// TestAlertmanager_NotifiesOfAlerts checks that a real Alertmanager notifies of an alert that opens,
-// of its resolution, and of an alert that was over before it was known.
+// TestAlertmanager_NotifiesOfAlerts checks the notifications of a real Alertmanager. It must notify of
+// an alert that opens, of its resolution, and of an alert that was over before it was known.
 func TestAlertmanager_NotifiesOfAlerts(t *testing.T) {
 	t.Parallel()
 	p := &people{told: map[string]map[string]string{}}

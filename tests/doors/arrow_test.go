@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestArrow_IsReadByJavaScript reads an answer with the library of Arrow for JavaScript: values of
-// all kinds, missing values, a number of 30 digits, and an empty answer.
+// TestArrow_IsReadByJavaScript reads an answer with the library of Arrow for JavaScript. The answer has
+// values of all kinds, missing values, and a number of 30 digits. An empty answer is also read.
 func TestArrow_IsReadByJavaScript(t *testing.T) {
 	s := startServer(t)
 	status, text := s.call(t, http.MethodPost, "/v1/streams/weather/readings", `[

@@ -1,8 +1,8 @@
 // Package doors tests Varve with the clients, brokers and programs that users have.
 //
-// Each client of line protocol writes ten points through a proxy that fails as networks do. The test
-// compares the stored readings with the client's own report. The script tools.sh fetches the programs
-// that the tests need.
+// Each client of line protocol writes ten points through a proxy that fails as networks do. The
+// test compares the stored readings with the client's own report. The script tools.sh fetches the
+// programs that the tests need.
 package doors
 
 import (
@@ -25,7 +25,6 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// binary is the program under test.
 var binary string
 
 func TestMain(m *testing.M) {

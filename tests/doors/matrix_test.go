@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// client writes points as one of the programs or libraries that users have.
+// client is a program or a library with which users write points.
 type client struct {
 	name string
 	// write writes lines, and returns the error that the client reports, or nil if the client

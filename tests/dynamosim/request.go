@@ -73,7 +73,6 @@ func decodeRequest(body []byte) (*request, error) {
 	return r, d.ObjBytes(r.decode)
 }
 
-// decode decodes one parameter of a request.
 func (r *request) decode(d *jx.Decoder, key []byte) (err error) {
 	if d.Next() == jx.Null {
 		return d.Null()

@@ -1,6 +1,11 @@
-// Package dynamotest runs emulators of DynamoDB for tests. It downloads Amazon's DynamoDB Local and
-// dynoxide, and builds the stand-in of package dynamosim. It stores all of them in the user's cache
-// folder.
+// Package dynamotest runs emulators of DynamoDB for tests.
+//
+// It downloads Amazon's DynamoDB Local and dynoxide, and builds the stand-in of package dynamosim.
+// It stores all of them in the user's cache folder.
+//
+// An [Emulator] describes a program, and [Emulator.Start] runs one until the test ends. [Client]
+// returns its client. Each emulator begins without tables, and its data is lost when it ends. If an
+// emulator cannot be fetched or started, the test fails.
 package dynamotest
 
 import (

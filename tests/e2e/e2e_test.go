@@ -16,7 +16,6 @@ import (
 
 var update = flag.Bool("update", false, "rewrite what scripts expect of cmp")
 
-// binary is the program under test.
 var binary string
 
 func TestMain(m *testing.M) {

@@ -18,8 +18,8 @@ func cached(t *testing.T, name ...string) string {
 	return filepath.Join(append([]string{cache, "varve"}, name...)...)
 }
 
-// packaged returns the path of a program: an installed one, or the one in a Debian package, which
-// is fetched into the user's cache once and not installed. If neither exists, it skips the test.
+// packaged returns the path of an installed program, or of the one in a Debian package. It fetches the
+// package into the user's cache once, and does not install it. If neither exists, it skips the test.
 func packaged(t *testing.T, program, pkg string) string {
 	t.Helper()
 	if path, err := exec.LookPath(program); err == nil {

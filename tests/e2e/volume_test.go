@@ -149,7 +149,7 @@ func (v volume) check(t *testing.T, s *varvetest.Server) {
 func (v volume) checkDevice(t *testing.T, s *varvetest.Server, device int) (err error) {
 	order := "asc"
 	if device%2 == 1 {
-		order = "desc" // the readings of a late device were numbered backwards
+		order = "desc" // the readings of a late device were numbered backward
 	}
 	url := fmt.Sprintf("%s/v1/streams/volume/devices/d%d/readings?format=ndjson&limit=10000&order=%s&from=%d&to=%d",
 		s.URL, device, order, v.base.AddDate(0, -2, 0).UnixMilli(), v.base.AddDate(0, 0, 1).UnixMilli())

@@ -128,8 +128,8 @@ func readerVerifies(t *testing.T, s *stack, through *endpoint) {
 	}
 }
 
-// repairs checks that a lost stream can be repaired with the policies of router and reader
-// together, but not with the policy of the reader alone.
+// repairs checks that a lost stream can be repaired with the policies of router and reader together.
+// The policy of the reader alone must not suffice.
 func repairs(t *testing.T, s *stack, reader, both *endpoint) {
 	t.Helper()
 	_, err := s.client.DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &s.registry, Key: map[string]types.AttributeValue{

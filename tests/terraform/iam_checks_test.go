@@ -212,8 +212,8 @@ func eraser(_ *testing.T, p *planned) []string {
 	return wrong
 }
 
-// archiver checks that the policy "archiver" allows nothing but three actions on objects of the
-// bucket, the list of the bucket and the use of its KMS key.
+// archiver checks the policy "archiver". It must allow only three actions on objects of the bucket, the
+// list of the bucket and the use of its KMS key.
 func archiver(_ *testing.T, p *planned) []string {
 	policies, wrong := policiesOf(p)
 	const bucket, another = "arn:aws:s3:::varve-archive-" + account, "arn:aws:s3:::varve-archive-" + account + "2"

@@ -1,4 +1,12 @@
 // Package varvetest builds and runs the real program for tests.
+//
+//   - [Build] builds the program, and [Start] runs a [Server] on a free port.
+//   - [Eventually] waits for a condition, and [FreeAddress] returns an address for another program.
+//   - [InMemory] puts temporary folders into memory.
+//
+// Start returns after the server is ready, or fails. A Server is killed when its context ends.
+// [Server.Kill] ends it at once, and [Server.Stop] lets it finish. [Server.Output] may be called
+// while it runs.
 package varvetest
 
 import (

@@ -1,11 +1,16 @@
 // Package admin creates, changes and describes DynamoDB tables.
 //
 // It selects tables only by their names. Package tables reads the record of a table in the
-// registry, and decides whether the table may be changed.
+// registry, and decides whether the table may be changed. [Admin] is the main type.
 //
-// Admin is the main type. Create, Change and Update wait until the change is complete. A method for an
-// existing table fails with store.ErrNoTable if the table is missing. Only Await and Change wait for the
-// table instead. A method that fails may still have made its change. It is safe to call it again.
+// These rules always hold:
+//
+//   - [Admin.Create], [Admin.Change] and [Admin.Update] wait until the change is complete.
+//   - A method for an existing table fails with store.ErrNoTable if the table is missing. Only
+//     [Admin.Await] and Change wait for the table instead.
+//
+// A method that fails may still have made its change. It is safe to call it again, also in another
+// process and after a crash.
 package admin
 
 import (
@@ -106,9 +111,9 @@ func (a *Admin) Create(ctx context.Context, in *dynamodb.CreateTableInput) (d *t
 	return d, created, err
 }
 
-// Change describes an active table, and makes the update that the function "plan" returns for it. If
-// another change is in progress, it waits for that change and plans again. So an update is made only once,
-// even if its answer is lost, if plan returns nil for a table that needs no update.
+// Change describes an active table, and makes the update that the function "plan" returns for it.
+// If plan returns nil, the table needs no update. If another change is in progress, Change waits
+// for it and calls plan again. So an update whose answer was lost is not repeated.
 func (a *Admin) Change(ctx context.Context, name string, plan func(*types.TableDescription) (*dynamodb.UpdateTableInput, error)) error {
 	for try := 0; ; try++ {
 		if err := client.Pause(ctx, try); err != nil {
@@ -141,8 +146,8 @@ func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error
 	}
 }
 
-// TryUpdate changes a table and waits until the change is complete. It returns false if another change is
-// in progress. That may be its own, if the answer to it was lost.
+// TryUpdate changes a table and waits until the change is complete. It returns false if another
+// change is in progress. That may be the same change, if its answer was lost.
 func (a *Admin) TryUpdate(ctx context.Context, in *dynamodb.UpdateTableInput) (updated bool, err error) {
 	name := aws.ToString(in.TableName)
 	_, err = a.client.UpdateTable(ctx, in)

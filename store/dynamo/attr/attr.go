@@ -1,13 +1,17 @@
 // Package attr converts values to DynamoDB attributes and back.
 //
-// The package sends no requests. It has short names for attribute types, the codec of values, the
-// sizes that DynamoDB bills, and the builder of expressions.
-//
 //	varve.Value   EncodeValue   attribute
 //	attribute     DecodeValue   varve.Value, with the decimals that were written
 //
-// Invariant: DecodeValue returns the value that EncodeValue received, if it gets the number of
-// decimals that EncodeValue returned. It fails for a malformed attribute.
+// The package sends no requests. The main types and functions:
+//
+//   - [EncodeValue] and [DecodeValue] are the codec of values.
+//   - [Expression] builds an update or a condition, with placeholders.
+//   - [Size] returns the bytes that DynamoDB bills, approximately.
+//   - [Item], [Map], [Num], [Set] and [Str] are short names for attribute types.
+//
+// DecodeValue returns the value that EncodeValue received, if it gets the number of decimals that
+// EncodeValue returned. It fails for a malformed attribute. The functions have no state.
 package attr
 
 import (

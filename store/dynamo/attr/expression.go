@@ -37,14 +37,13 @@ func (x *Expression) Value(av types.AttributeValue) string {
 	return p
 }
 
-// Set adds an assignment to the update. The argument "target" is an attribute or a map member, as
+// Set adds an assignment to the update. The target is an attribute or a map member, as
 // placeholders.
 func (x *Expression) Set(target string, av types.AttributeValue) {
 	x.sets = append(x.sets, target+"="+x.Value(av))
 }
 
-// Add makes the update add a value to a number or a set. The argument "target" has the same form as
-// for Set.
+// Add makes the update add a value to a number or a set. The target has the same form as for Set.
 func (x *Expression) Add(target string, av types.AttributeValue) {
 	x.adds = append(x.adds, target+" "+x.Value(av))
 }

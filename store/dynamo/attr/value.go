@@ -15,8 +15,9 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// EncodeValue returns the attribute of a value. DynamoDB drops trailing zeros after a decimal point. If
-// the value has such zeros, decimals is the number of its decimals with them, otherwise -1.
+// EncodeValue returns the attribute of a value. DynamoDB drops trailing zeros after a decimal
+// point. If the value has such zeros, decimals is the number of its decimals, zeros included.
+// Otherwise it is -1.
 func EncodeValue(v varve.Value) (av types.AttributeValue, decimals int, err error) {
 	switch v.Kind() {
 	case varve.KindNumber:
@@ -109,7 +110,6 @@ func encodeJSON(text string) (types.AttributeValue, error) {
 // errEmptyName means that a JSON object has a member with an empty name.
 var errEmptyName = errors.New("a name is empty")
 
-// document converts a decoded JSON value to an attribute.
 func document(v any) (av types.AttributeValue, err error) {
 	switch v := v.(type) {
 	case map[string]any:

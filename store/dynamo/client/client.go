@@ -4,12 +4,17 @@
 //	            │
 //	            └── Usage: requests and units
 //
-// Client is the client of the SDK with three additions. It retries after incomplete answers, it
-// checks whether DynamoDB answers, and its meters count requests and units. Error translates an error
-// that the SDK returns after its retries into an error of the store contract. Most of these errors
-// name a remedy.
+// The main types:
 //
-// Callers count each answer in Usage, because only they know the purpose of the request.
+//   - [Client] is the client of the SDK with three additions. It retries after incomplete answers,
+//     it checks whether DynamoDB answers, and its meters count requests and units.
+//   - [Meters] count the use of each kind of work. Callers count each answer in [Client.Usage],
+//     because only they know the purpose of the request.
+//
+// [Client.Error] translates an error that the SDK returns after its retries into an error of the
+// store contract. Most of these errors name a remedy, and temporary ones are varve.Unavailable. If
+// DynamoDB stops answering, the condition health.StoreUnreachable is set until it answers. Clients
+// and Meters are safe for concurrent use.
 package client
 
 import (

@@ -20,8 +20,7 @@ const (
 	// read unit. While requests fail, a probe is sent every probeFailing.
 	probeIdle    = 10 * time.Second
 	probeFailing = time.Second
-	// probeWithin is the timeout of a probe.
-	probeWithin = 3 * time.Second
+	probeWithin  = 3 * time.Second
 )
 
 // watcher observes whether DynamoDB answers the requests of the store.
@@ -81,7 +80,6 @@ func (w *watcher) failed(err error) {
 	}
 }
 
-// isDue reports whether a probe must be sent now.
 func (w *watcher) isDue() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

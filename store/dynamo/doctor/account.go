@@ -31,7 +31,6 @@ type attempt struct {
 	send   func() error
 }
 
-// checkPermissions sends the attempts and reports which actions are allowed.
 func (e *examiner) checkPermissions(ctx context.Context) {
 	for _, a := range e.attempts(ctx) {
 		check, err := "permission "+a.action, a.send()
@@ -140,7 +139,6 @@ func (e *examiner) checkTables(ctx context.Context) {
 	e.checkFuture(ctx, own, all-own)
 }
 
-// checkFuture compares the forecast number of tables with the quota.
 func (e *examiner) checkFuture(ctx context.Context, own, others int) {
 	if e.Forecast == nil {
 		return
@@ -178,7 +176,6 @@ func (e *examiner) countTables(ctx context.Context) (all, own int, err error) {
 	return all, own, err
 }
 
-// checkUnits compares the capacities in the template with the limits of a table.
 func (e *examiner) checkUnits(ctx context.Context) {
 	out, err := e.Client.DescribeLimits(ctx, &dynamodb.DescribeLimitsInput{})
 	if err != nil {

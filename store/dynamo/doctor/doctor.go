@@ -5,9 +5,11 @@
 //	tables     no table was deleted before its readings expired
 //	account    permissions, quotas, clock
 //
-// Examine runs all checks and returns one Finding per check. It changes nothing. If a check fails, the
-// others still run, unless the registry cannot be read. Before the first start, the registry is
-// missing, and only the present and future numbers of tables are checked.
+// [Examine] runs all checks and returns one [Finding] per check, with its [State] and a remedy. It
+// changes nothing.
+//
+// If a check fails, the others still run, unless the registry cannot be read. Before the first
+// start, the registry is missing, and only the present and future numbers of tables are checked.
 package doctor
 
 import (
@@ -145,8 +147,8 @@ func isUnknown(err error) bool {
 	return errors.As(err, &api) && slices.Contains([]string{"UnknownOperationException", "UnknownOperation", "InvalidAction", "NotImplemented"}, api.ErrorCode())
 }
 
-// brief returns a short text of an error: the error code and message with which the endpoint
-// answered, or the reason why it did not answer.
+// brief returns a short text of an error. If the endpoint answered, the text is the error code and
+// message of the answer. Otherwise, it is the innermost error.
 func brief(err error) string {
 	if api := smithy.APIError(nil); errors.As(err, &api) {
 		return strings.TrimSpace(api.ErrorCode() + " " + api.ErrorMessage())

@@ -61,7 +61,6 @@ func (s *Items) PutAbsent(ctx context.Context, list []store.Item) ([]bool, error
 	return written, g.Wait()
 }
 
-// existing returns the keys of those items of a list that exist.
 func (s *Items) existing(ctx context.Context, list []store.Item) (map[store.Key]bool, error) {
 	keys := make([]store.Key, len(list))
 	for i := range list {

@@ -2,11 +2,16 @@
 //
 //	store.Item   codec   DynamoDB item   Items   table "…_registry"
 //
-// Items implements store.Items. It also stores the records of package tables. OpenTable creates
-// the table of the registry.
+// [Items] implements [store.Items]. It also stores the records of package tables. [OpenTable]
+// creates the table of the registry, and [CheckTable] only checks it.
 //
-// Invariants: an expired item is never returned, and counts as absent in conditions. A write that
-// succeeds is durable. A write that fails may still have been made.
+// These rules always hold:
+//
+//   - An expired item is never returned, and counts as absent in conditions.
+//   - A write that succeeds is durable.
+//
+// A write that fails may still have been made, and may be retried. If the creation of the table is
+// interrupted, the next OpenTable completes it. Items are safe for concurrent use.
 package items
 
 import (
@@ -33,8 +38,8 @@ type Items struct {
 
 var _ store.Items = (*Items)(nil)
 
-// New returns the Items of the client's registry. The argument "parallel" is the largest number of
-// requests that one call sends at the same time.
+// New returns the Items of the client's registry. One call sends at most "parallel" requests at the
+// same time.
 func New(c *client.Client, now func() time.Time, parallel int) *Items {
 	return &Items{client: c, table: c.Registry(), now: now, parallel: parallel}
 }
@@ -64,7 +69,7 @@ func (s *Items) GetOne(ctx context.Context, k store.Key) (*store.Item, error) {
 	return &found[0], nil
 }
 
-// getBatch reads the items of at most batchGet keys and appends them to found. It retries keys
+// getBatch reads the items of at most batchGet keys and appends them to "found". It retries keys
 // that DynamoDB returns as unprocessed.
 func (s *Items) getBatch(ctx context.Context, keys []store.Key, consistent bool, found []store.Item) ([]store.Item, error) {
 	request := types.KeysAndAttributes{ConsistentRead: aws.Bool(consistent)}

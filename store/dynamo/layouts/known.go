@@ -11,7 +11,6 @@ import (
 // maxKnown is the largest number of remembered stream rows.
 const maxKnown = 100_000
 
-// streamIn identifies a stream within a table.
 type streamIn struct {
 	table          grid.Table
 	tenant, stream string
@@ -23,8 +22,8 @@ type streamIn struct {
 type knownRows struct {
 	mu   sync.RWMutex
 	rows map[streamIn]*row.Stream
-	// remembered has the number of each table's stream rows in the field rows. found has the number
-	// of stream rows that the last read of each table returned.
+	// remembered has, for each table, the number of its entries in the map "rows"; "found" has the
+	// number of stream rows that the last read of each table returned.
 	remembered, found map[grid.Table]int
 }
 
@@ -47,7 +46,6 @@ func (k *knownRows) put(at streamIn, s *row.Stream) {
 	k.rows[at] = s
 }
 
-// setCount records the number of stream rows that a read of a table returned.
 func (k *knownRows) setCount(t grid.Table, n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -63,7 +61,6 @@ func (k *knownRows) count(t grid.Table) int64 {
 	return int64(max(k.remembered[t], k.found[t]))
 }
 
-// drop removes everything that is known about a table.
 func (k *knownRows) drop(t grid.Table) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

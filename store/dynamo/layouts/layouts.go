@@ -8,9 +8,17 @@
 // the stream row finds all readings that were written with the layout. To widen a stream row is to
 // make it cover more layouts.
 //
-// Invariants: a stream row covers the layout of a reading before the reading is written, and
-// stream rows only become wider. So a layout that a remembered row covers is also covered by the
-// stored row.
+// [Layouts] reads and widens stream rows, and [Use] is a planned write. [Merged] has the layouts of
+// streams over several tables.
+//
+// These rules always hold:
+//
+//   - A stream row covers the layout of a reading before the reading is written.
+//   - Stream rows only become wider. So a layout that a remembered row covers is also covered by
+//     the stored row.
+//
+// If a stream row cannot be written, the readings of its use are not written. [Layouts.Prepare] may
+// be retried, also after a crash.
 package layouts
 
 import (
@@ -43,8 +51,8 @@ type Layouts struct {
 	recent   recentRows
 }
 
-// New returns the layouts of all tables. The argument "parallel" is the largest number of requests
-// that one call sends at the same time.
+// New returns the layouts of all tables. One call sends at most "parallel" requests at the same
+// time.
 func New(c *client.Client, t *tables.Tables, parallel int) *Layouts {
 	return &Layouts{client: c, tables: t, parallel: parallel}
 }
@@ -205,7 +213,7 @@ func (l *Layouts) put(ctx context.Context, t grid.Table, s row.Stream) (stored *
 }
 
 // Read returns the stream rows of a table, ordered by name. It returns the errors of unreadable
-// rows in the result "bad".
+// rows in "bad".
 func (l *Layouts) Read(ctx context.Context, t grid.Table) (rows []row.Stream, bad []error, err error) {
 	in := &dynamodb.QueryInput{
 		TableName: aws.String(t.Name()), ConsistentRead: aws.Bool(true), ReturnConsumedCapacity: types.ReturnConsumedCapacityTotal,

@@ -5,10 +5,16 @@
 //	shard 2  query ── scanner ─┘
 //
 // A scanner returns the readings of one shard in order. A merge combines the shards of a series.
-// Scan reads all rows of a table, for checks.
+// [Reader] implements [store.Reader]. [Reader.Scan] reads all rows of a table for checks, at a
+// [Pace].
 //
-// Invariants: each reading is returned once, as the copy that arrived first. A read fails at a
-// damaged row, unless the range accepts damage. It never omits a row without a report.
+// These rules always hold:
+//
+//   - Each reading is returned once, as the copy that arrived first.
+//   - A read fails at a damaged row, unless the range accepts damage. It never omits a row without
+//     a report.
+//
+// A failed read changes nothing, and may be retried. A Reader is safe for concurrent use.
 package reader
 
 import (
@@ -72,8 +78,8 @@ func (rd *Reader) Read(ctx context.Context, r store.Range, dst []varve.Reading) 
 	return page, nil
 }
 
-// Latest implements store.Reader. By event time, it reads backwards until it finds a reading that
-// is not expired. By arrival, it reads all rows of the series in the table.
+// Latest implements store.Reader. By event time, it reads backward until it finds a reading that is
+// not expired. By arrival, it reads all rows of the series in the table.
 func (rd *Reader) Latest(ctx context.Context, l store.Latest) (best varve.Reading, found bool, cost store.Cost, err error) {
 	r := store.Range{
 		Table: l.Table, Series: l.Series, Window: varve.AllTime(), Order: varve.Descending,

@@ -3,10 +3,16 @@
 //	NewPlan   lists the streams and the missing stream rows; changes nothing
 //	Apply     writes missing stream rows, and accepts losses if asked
 //
-// A plan lists the streams in all tables. The caller restores them in the registry.
+// [Repairer] makes a [Plan] with its [Options], and applies it. A plan lists the streams in all
+// tables. The caller restores them in the registry.
 //
-// Invariants: a plan only widens stream rows, and never deletes one. Damaged stream rows do not
-// change. If Apply fails halfway, a new plan has the remaining repairs.
+// These rules always hold:
+//
+//   - A plan only widens stream rows, and never deletes one.
+//   - Damaged stream rows do not change.
+//
+// [Repairer.Apply] tries all repairs, and returns all errors. If it fails halfway, a new plan has
+// the remaining repairs.
 package repair
 
 import (

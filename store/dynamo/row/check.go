@@ -83,7 +83,6 @@ func (r *Row) checkTTL(list []varve.Reading) error {
 	return nil
 }
 
-// checkReadings checks the readings of a row that begins at the given millisecond.
 func (r *Row) checkReadings(t grid.Table, ms int64, list []varve.Reading) error {
 	for i := range list {
 		reading := &list[i]

@@ -60,8 +60,8 @@ func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[stri
 }
 
 // Without returns the attributes of the row without the readings that have the given keys. If none
-// remain, it returns an erased row. The argument "closed" is the size in bytes at which a row is
-// closed. A closed row still records its old size, so that it stays closed.
+// remain, it returns an erased row. A row of "closed" bytes or more is closed. It still records its
+// old size, so that it stays closed.
 func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	it := attr.Item{AttrSeries: s.Attrs[AttrSeries], AttrTS: s.Attrs[AttrTS]}
 	var rest []string

@@ -6,11 +6,19 @@
 //	Row       ids, arrivals, values and scales by key    the contents of a row
 //	Stream    row window and shards of a stream          a row of "#streams"
 //
-// The package sends no requests. docs/data-model.md describes the form of rows.
+// The package sends no requests. docs/data-model.md describes the form of rows. The main types and
+// functions:
 //
-// Invariants: the address of a reading depends only on its identity and layout, except for the
-// overflow path, which leads to the first row that was open. Parse and Readings return an error for
-// a row that this package cannot have written. They never omit a reading.
+//   - [Ref] and [Address] identify rows, and [Address.Below] leads to an overflow row.
+//   - [Entry] is a submitted reading with its key, and [Row] the contents of a row.
+//   - [Row.UpdateSeen] and [Row.UpdateBlind] add readings to a row, under a condition.
+//   - [Stream] is the layout of a stream in a table.
+//
+// The address of a reading depends only on its identity and layout. The exception is the overflow
+// path, which leads to the first row that was open.
+//
+// [Parse] and [Row.Readings] return an error for a row that this package cannot have written. They
+// never omit a reading. The functions have no state.
 package row
 
 import (
@@ -87,7 +95,7 @@ func (r *Row) HasKeys(entries []Entry) bool {
 	return !slices.ContainsFunc(entries, func(e Entry) bool { return !r.Keys[e.Key] })
 }
 
-// With returns a copy of the row that also has the readings of the argument "more".
+// With returns a copy of the row that also has the readings of "more".
 func (r *Row) With(more *Row) *Row {
 	sum := &Row{Keys: maps.Clone(r.Keys), Maps: maps.Clone(r.Maps), Bytes: r.Bytes + more.Bytes, Sized: true, TTL: more.TTL, Whole: r.Whole}
 	maps.Copy(sum.Keys, more.Keys)
@@ -106,9 +114,9 @@ func (r *Row) SortedKeys() []string { return slices.Sorted(maps.Keys(r.Keys)) }
 // SortedMaps returns the names of the attributes that are maps, in order.
 func (r *Row) SortedMaps() []string { return slices.Sorted(maps.Keys(r.Maps)) }
 
-// Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes.
-// The argument "full" is the size in bytes at which a row is closed. The row records its size if
-// the argument "sized" is true, or if its size is at least half of "full".
+// Item returns the attributes of a new row at an address. It adds the size of the keys to Bytes. A
+// row is closed at "full" bytes. The row records its size if "sized" is true, or if its size is at
+// least half of "full".
 func (r *Row) Item(at Address, full int, sized bool) attr.Item {
 	it := at.Key()
 	r.Bytes += attr.Size(it) + len(AttrIDs)

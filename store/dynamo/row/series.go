@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// seriesKey returns the hash key of a shard of a series. The key of shard 0 is the name of the
-// series. In the key of another shard, a colon and the shard follow the stream's name. That name
-// contains no colon, so ParseSeriesKey can find the end of it.
+// seriesKey returns the hash key of a shard of a series. The key of shard 0 is the name of the series.
+// In the key of another shard, a colon and the shard follow the stream's name. That name contains no
+// colon, so ParseSeriesKey can find its end.
 func seriesKey(s varve.Series, shard int) string {
 	if shard == 0 {
 		return s.String()

@@ -60,7 +60,7 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// unprotectAndDelete begins the deletion of a table.
+// unprotectAndDelete begins the deletion of a table, and does not wait for its end.
 func (l *Lifecycle) unprotectAndDelete(ctx context.Context, d *types.TableDescription) error {
 	name := aws.ToString(d.TableName)
 	if aws.ToBool(d.DeletionProtectionEnabled) {

@@ -74,9 +74,10 @@ func errDropped(t grid.Table) error {
 	return &varve.Error{Failure: varve.Unavailable, Message: fmt.Sprintf("table %s is being dropped: retry later", t), RetryAfter: time.Second}
 }
 
-// createTable creates the table of a record, and marks it as usable. It leaves the time to live of a
-// cold table off: only a restored table is created cold, and it is put on hold at once. DynamoDB refuses
-// two changes within an hour. The release of the hold turns the time to live on.
+// createTable creates the table of a record, and marks it as usable. It leaves the time to live of
+// a cold table off. Only a restored table is created cold, and such a table is put on hold
+// immediately. DynamoDB refuses two changes within an hour. The release of the hold turns the time
+// to live on.
 func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, r *record) error {
 	template, err := Template(ctx, l.items)
 	if err != nil {

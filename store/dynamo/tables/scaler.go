@@ -237,7 +237,7 @@ type use struct {
 }
 
 // The use of a table should be the share targetUse of its capacity. If the use is at least the
-// share fullUse, or requests are throttled, the true demand is unknown, and the capacity is at
+// share fullUse, or requests are throttled, the true demand is unknown. Then the capacity is at
 // least doubled, up to its limit. A decrease must be at least a fifth of the capacity.
 const (
 	targetUse = 0.7
@@ -245,7 +245,7 @@ const (
 	lowerFrom = 0.8
 )
 
-// nextUnits returns the capacity that a table should have.
+// nextUnits returns the units of one kind that a table should have, given that it has "is" units.
 func nextUnits(is int64, lim limits, u use, mayLower bool) int64 {
 	want := max(is, int64(math.Ceil(u.now/targetUse)))
 	if u.isThrottled || u.now >= fullUse*float64(is) {

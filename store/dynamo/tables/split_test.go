@@ -9,7 +9,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// useOf returns the use of tables with long names, from one number to another.
+// useOf returns a use for each of the tables with the numbers n for which from <= n < to. The names of
+// the tables are long.
 func useOf(from, to int) map[string]client.TableUse {
 	used := map[string]client.TableUse{}
 	for n := from; n < to; n++ {
@@ -19,8 +20,9 @@ func useOf(from, to int) map[string]client.TableUse {
 	return used
 }
 
-// TestMeasure_DividesReportOfManyTables reports the use of 1,700 tables for seven hours, and then of others.
-// Each item must fit into DynamoDB's 400 KB. Each table must be in one part, and must stay in it.
+// TestMeasure_DividesReportOfManyTables reports the use of 1,700 tables for seven hours, and then the
+// use of other tables. Each item must fit into DynamoDB's 400 KB. Each table must be in one part, and
+// must stay in it.
 func TestMeasure_DividesReportOfManyTables(t *testing.T) {
 	used := map[string]client.TableUse{}
 	s := newScaler(nil, func() map[string]client.TableUse { return used })

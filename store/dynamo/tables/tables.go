@@ -7,18 +7,22 @@
 //	record  making ── ready ─── used, listed ─────── dropping ── deleted
 //	table           created     rows                             deleted
 //
-//	Records    reads and changes the records
-//	Catalog    lists tables, and caches the lists
-//	Lifecycle  creates, tunes, holds, retires and drops tables
-//	Scaler     scales provisioned tables by their use
-//	Confirmed  makes sure before a write that the record marks the table as used
+// The main types:
 //
-// Invariants: a record is written before its table is created, and deleted after its table is
-// deleted. Before the first reading of a table is written, its record marks it as used and the
-// catalog's version changes. If the endpoint supports tags, only tables with the deployment's owner
-// tag are deleted.
+//   - [Records] reads and changes the records.
+//   - [Catalog] lists tables, and caches the lists.
+//   - [Lifecycle] creates, tunes, holds, retires and drops tables.
+//   - [Scaler] scales provisioned tables by their use.
+//   - [Confirmed] makes sure before a write that the record marks the table as used.
 //
-// After a failure, repeating the call completes the work, even in another process.
+// These rules always hold:
+//
+//   - A record is written before its table is created, and deleted after its table is deleted.
+//   - Before the first reading of a table is written, its record marks it as used and the catalog's
+//     version changes.
+//   - If the endpoint supports tags, only tables with the deployment's owner tag are deleted.
+//
+// After a failure or a crash, repeating the call completes the work, even in another process.
 package tables
 
 import (

@@ -1,14 +1,17 @@
-// Package template has the table template, which states how tables are created.
+// Package template defines the table template, which states how tables are created.
 //
 //	registry item TEMPLATE TABLES, attribute "template"
 //	    Parse → Template   Of(class) → Settings of the tables of a class
+//
+// [Template] is the document, [Parse] decodes it, and [Template.Of] returns the [Settings] of a
+// class.
 //
 // The package sends no requests. Terraform writes the item. Package tables reads it whenever it
 // creates, tunes or scales tables. So a change of the template applies to tables that are created,
 // tuned or scaled later.
 //
-// Invariant: a Template that Parse returns is valid for every class. If the JSON text has the form
-// of a Template, Parse reports all mistakes in one error.
+// A Template that Parse returns is valid for every class. If the JSON text has the form of a
+// Template, Parse reports all mistakes in one error.
 package template
 
 import (

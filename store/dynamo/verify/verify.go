@@ -1,10 +1,11 @@
 // Package verify checks the invariants of all rows in whole tables.
 //
-// Verify reads all rows at a limited rate, and reports each damaged row. It changes nothing, and
-// needs the permission dynamodb:Scan. Package row defines the invariants.
+// [Verify] reads all rows at a limited rate, and reports each damaged row. [Options] select the
+// tables, and [Result] has the counts. It changes nothing, and needs the permission dynamodb:Scan.
+// Package row defines the invariants.
 //
-// A verification continues after a damaged row. It ends at a failed request, and returns the
-// counts so far.
+// A verification continues after a damaged row. It ends at a failed request, and returns the counts
+// so far. A table that was dropped meanwhile is not an error.
 package verify
 
 import (

@@ -82,7 +82,7 @@ func contentsOf(r *row.Row) contents {
 	return c
 }
 
-// canJudge reports whether the verdicts of entries are known without a request. That is so if
+// canJudge reports whether the verdicts of entries are known without a request. They are known if
 // each entry whose key is in the row is certainly a duplicate.
 func (c contents) canJudge(entries []row.Entry) bool {
 	for i := range entries {

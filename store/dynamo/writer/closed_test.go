@@ -45,8 +45,8 @@ func TestClosedRows_AreBounded(t *testing.T) {
 	}
 }
 
-// TestClosedRows_ExcludeOpenOldAndDroppedRows puts rows that the cache must not return: an open row, a row
-// that was put too long ago, and a row whose table was dropped during the request.
+// TestClosedRows_ExcludeOpenOldAndDroppedRows puts rows that the cache must not return. One row is
+// open, one was put too long ago, and the table of one was dropped during the request.
 func TestClosedRows_ExcludeOpenOldAndDroppedRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClosedRows()

@@ -17,8 +17,9 @@ const (
 	maxBalance = 6
 )
 
-// expectations remembers for each series whether its rows exist before the first request for
-// them. The balance is the number of open rows that were found minus the number of missing rows.
+// expectations predicts for each series whether a row exists before the first request for the row. The
+// balance of a series is the number of open rows that were found minus the number of missing rows. It
+// stays between 0 and maxBalance.
 type expectations struct {
 	balances *cache.Cache[varve.Series, int]
 }

@@ -123,7 +123,7 @@ func (w *Writer) refused(ctx context.Context, at row.Address, action string, dro
 }
 
 // parse returns the contents of a row that DynamoDB returned, or nil if it returned none. The
-// argument "whole" states whether the attributes are complete.
+// attributes are complete if "whole" is true.
 func (w *Writer) parse(at row.Address, drops int, it attr.Item, whole bool) (*row.Row, error) {
 	if len(it) == 0 {
 		return nil, nil

@@ -8,16 +8,21 @@
 // of a series mostly exist, a blind update replaces the insert.
 //
 // A row of closedBytes or more is closed. Only an erasure changes it. Further readings of its row
-// window are written to overflow rows below it.
+// window are written to overflow rows below it. The main types:
 //
-//	group         readings of one first row, with their verdicts
-//	closedRows    cache of the keys in closed rows
-//	expectations  cache of the series whose rows mostly exist
+//   - [Writer] implements [store.Writer] and the erasure of readings.
+//   - group has the readings of one first row, with their verdicts.
+//   - closedRows is a cache of the keys in closed rows.
+//   - expectations is a cache of the series whose rows mostly exist.
 //
-// Invariants: one request writes an id together with all its values, so no reading is stored in
-// part. A verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a closed row of
-// an existing table. After a failure, readings without such a verdict are rejected, and can be
-// resent.
+// These rules always hold:
+//
+//   - One request writes an id together with all its values, so no reading is stored in part.
+//   - A verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a closed row of an
+//     existing table.
+//
+// After a failure, readings without such a verdict are rejected, and can be resent. A Writer is
+// safe for concurrent use, also in several processes.
 package writer
 
 import (
@@ -46,8 +51,7 @@ type Writer struct {
 	expected expectations
 }
 
-// New returns a writer. The argument "parallel" is the largest number of requests that one call
-// sends at the same time.
+// New returns a writer. One call sends at most "parallel" requests at the same time.
 func New(c *client.Client, t *tables.Tables, l *layouts.Layouts, parallel int) *Writer {
 	return &Writer{client: c, tables: t, layouts: l, parallel: parallel, closed: newClosedRows(), expected: newExpectations()}
 }
@@ -176,7 +180,6 @@ func (w *Writer) writeIsolated(ctx context.Context, g *group) error {
 	return nil
 }
 
-// verdictOf returns the verdict of a reading whose write failed.
 func verdictOf(err error) varve.Verdict {
 	switch varve.FailureOf(err) {
 	case varve.Invalid:

@@ -12,7 +12,7 @@ type Arena struct {
 // maxArena is the maximum number of fields in one allocation.
 const maxArena = 4096
 
-// Fields returns an empty slice with capacity for n fields. It reuses the slice "old" if possible.
+// Fields returns an empty slice with capacity for n fields. It reuses "old" if possible.
 func (a *Arena) Fields(old []varve.Field, n int) []varve.Field {
 	if cap(old) >= n {
 		return old[:0]

@@ -100,8 +100,8 @@ func maxOf(vals []int64) int64 {
 	return m
 }
 
-// appendTimes writes times in units of their greatest common step. So times in seconds need no
-// space for nanoseconds.
+// appendTimes writes times in units of the greatest common divisor of their distances. So times in
+// seconds need no space for nanoseconds.
 func (b *Builder) appendTimes(dst []byte, first int64) []byte {
 	step := int64(0)
 	for i := 1; i < len(b.times); i++ {

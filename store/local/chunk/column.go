@@ -93,7 +93,7 @@ func appendBitmap(dst []byte, n int, set func(yield func(int))) []byte {
 
 // Packings of numbers.
 const (
-	numbersScaled = iota // exponents as ints, then the coefficients for the least exponent as ints
+	numbersScaled = iota // exponents as ints, then the coefficients for the smallest exponent as ints
 	numbersWide          // sign and exponent, low and high 64 bits of each number
 )
 
@@ -123,7 +123,7 @@ func (f *fieldBuilder) appendNumbers(dst []byte) []byte {
 	return appendInts(dst, f.scratch)
 }
 
-// scale converts the coefficients to the least exponent. It returns false if a coefficient is too
+// scale converts the coefficients to the smallest exponent. It returns false if a coefficient is too
 // large, or becomes too large.
 func (f *fieldBuilder) scale() bool {
 	f.exps, f.scratch = f.exps[:0], f.scratch[:0]

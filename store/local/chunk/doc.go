@@ -1,9 +1,5 @@
 // Package chunk implements the compressed format for many readings of one series.
 //
-// A chunk has a column of event times, one of arrivals, one of ids, and one for each field. Each
-// column has a packing for its contents. A chunk of a device that sends every minute takes a few
-// bytes per reading, and decodes in tens of nanoseconds per reading. The format is:
-//
 //	byte     version
 //	uvarint  number of readings, n ≥ 1
 //	varint   first event time, ns since 1970
@@ -17,9 +13,15 @@
 //	uvarint  number of fields
 //	fields   name, presence, kinds, values; see column.go
 //
-// An "ints" column begins with the byte of its packing; see ints.go. A [Builder] encodes a
-// chunk, a [Chunk] is a decoded one, and an [Arena] holds the fields of its readings.
+// Each column has a packing for its contents: an "ints" column begins with the byte of its packing;
+// see ints.go. A chunk of a device that sends every minute takes a few bytes per reading, and
+// decodes in tens of nanoseconds per reading. The main types:
+//
+//   - [Builder] encodes a chunk, and [Chunk] is a decoded one.
+//   - [Header] can be read without decoding the readings.
+//   - [Arena] holds the fields of readings.
 //
 // Event times ascend, and ids break ties. A content id is not stored, but recomputed. Decoding
-// checks each length: a damaged chunk gives [ErrDamaged], not a panic.
+// checks each length: a damaged chunk gives [ErrDamaged], not a panic. A Chunk that was decoded
+// cannot fail later. Only one goroutine at a time may use a Chunk or a Builder.
 package chunk

@@ -10,5 +10,7 @@
 // reserve for writes that free space: rotation, drops and deletes.
 //
 // A [Guard] reuses a check of the disk for a second, and sets and clears the condition
-// health.DiskLow. After a write has found no room, all writes are refused until the disk has room.
+// [health.DiskLow]. After a write has found no room, all writes are refused until the disk has
+// room. [Guard.WaitingFS] makes the writes of Pebble wait instead. Refused writes may be retried. A
+// Guard is safe for concurrent use.
 package diskguard

@@ -26,8 +26,8 @@ type Guard struct {
 
 	mu   sync.Mutex
 	at   time.Time // time of the last check of the disk; zero before the first check
-	free int64     // free bytes at that time
-	err  error     // error of that check, or nil
+	free int64     // free bytes at the last check
+	err  error     // error of the last check, or nil
 	full bool      // whether a write found no room, and the disk is still full
 }
 
@@ -40,7 +40,7 @@ const (
 )
 
 // New returns a guard of the disk of a folder. If minFree is negative, writes are refused only
-// after a write has found no room. The argument "conditions" receives health.DiskLow, and may be nil.
+// after a write has found no room. The guard sets health.DiskLow in conditions, which may be nil.
 func New(fs vfs.FS, dir string, minFree int64, conditions *health.Conditions) *Guard {
 	return &Guard{fs: fs, dir: dir, min: minFree, now: time.Now, conditions: conditions}
 }

@@ -33,7 +33,6 @@ func (h waitingFS) RemoveAll(name string) error { return h.remover.RemoveAll(nam
 // Unwrap returns the underlying file system.
 func (h waitingFS) Unwrap() vfs.FS { return h.remover }
 
-// recordFull records that a write found no room.
 func (g *Guard) recordFull() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

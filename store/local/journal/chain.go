@@ -39,8 +39,8 @@ func chainFile(generation uint64) string { return fmt.Sprintf("CHAIN.%d", genera
 
 // ReadChain returns the newest generation of a journal's chain.
 //
-// If both files are unusable, the chain is zero, and the result "problems" has the reasons. If one
-// is unusable, the result "notes" has the reason, and the generation may be out of date by one.
+// If both files are unusable, the chain is zero, and problems has the reasons. If one is unusable,
+// notes has the reason, and the generation may be out of date by one.
 func ReadChain(disk vfs.FS, dir string) (c Chain, notes, problems []Problem, err error) {
 	found := 0
 	for slot := range uint64(2) {
@@ -79,8 +79,8 @@ func (c Chain) write(disk vfs.FS, dir string) error {
 	return nil
 }
 
-// Lost returns the problem if Pebble and the journal do not fit together, or nil. The argument
-// "flushed" is the number of the last segment whose data Pebble has.
+// Lost returns the problem if Pebble and the journal do not fit together, or nil. Pebble has the
+// data of the segments up to "flushed".
 func (c Chain) Lost(flushed uint64) *Problem {
 	switch {
 	case c.First > flushed+1:

@@ -44,8 +44,8 @@ func (w *Writer) CopyTo(ctx context.Context, dir string) error {
 	return nil
 }
 
-// copySegment copies a segment. If "end" is not negative, it copies only the bytes before the offset
-// "end". Then zeros follow up to the offset "length", because frames record how long the file was.
+// copySegment copies a segment. If "end" is not negative, it copies only the bytes before this
+// offset. Then it adds zeros up to the given length, because frames record how long the file was.
 func (w *Writer) copySegment(dir string, number uint64, end, length int64) (err error) {
 	in, err := w.fs.Open(w.fs.PathJoin(w.dir, fileName(number)))
 	if err != nil {

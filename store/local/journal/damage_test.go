@@ -88,7 +88,7 @@ type journalDamage struct {
 	left    string // payloads of the frames that Replay returns with Salvage
 }
 
-// journalDamages returns kinds of damage to a journal that no crash causes.
+// journalDamages returns kinds of damage to a journal that differ from a crash.
 func journalDamages() []journalDamage {
 	return []journalDamage{
 		{"payload flipped in the last segment", flip(3, frameAt(0)+frameBytes), "0000000003.journal: bytes 44 to 72: a frame does not check", "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3bxx 3cxx]"},
@@ -118,7 +118,6 @@ func journalDamages() []journalDamage {
 	}
 }
 
-// flip returns a function that flips a bit in a segment.
 func flip(number uint64, at int) func(*testing.T, vfs.FS) {
 	return func(t *testing.T, fs vfs.FS) {
 		data := content(t, fs, fileName(number))
@@ -127,12 +126,10 @@ func flip(number uint64, at int) func(*testing.T, vfs.FS) {
 	}
 }
 
-// cut returns a function that truncates a segment.
 func cut(number uint64, to int) func(*testing.T, vfs.FS) {
 	return func(t *testing.T, fs vfs.FS) { put(t, fs, number, content(t, fs, fileName(number))[:to]) }
 }
 
-// gone returns a function that removes files of a journal.
 func gone(names ...string) func(*testing.T, vfs.FS) {
 	return func(t *testing.T, fs vfs.FS) {
 		for _, name := range names {
@@ -141,7 +138,6 @@ func gone(names ...string) func(*testing.T, vfs.FS) {
 	}
 }
 
-// swap returns a function that exchanges the bytes of two segments.
 func swap(a, b uint64) func(*testing.T, vfs.FS) {
 	return func(t *testing.T, fs vfs.FS) {
 		one, two := content(t, fs, fileName(a)), content(t, fs, fileName(b))
@@ -229,8 +225,9 @@ func TestChain_SurvivesItsNewestFile(t *testing.T) {
 	}
 }
 
-// TestChain_ComparesWithPebble checks that Lost reports a problem if segments between Pebble and
-// the journal are missing, or if no segment of the journal follows those in Pebble.
+// TestChain_ComparesWithPebble checks the problems that Lost reports. It must report one if
+// segments between Pebble and the journal are missing, or if no segment of the journal follows
+// those in Pebble.
 func TestChain_ComparesWithPebble(t *testing.T) {
 	c := Chain{First: 5, Last: 7}
 	for flushed, bad := range map[uint64]bool{0: true, 3: true, 4: false, 6: false, 7: true, 8: true} {

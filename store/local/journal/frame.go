@@ -109,7 +109,8 @@ func (f *Frame) appendTo(dst []byte, l encoding) []byte {
 }
 
 // claimed returns the size of the frame at the beginning of data, as its header states it. It
-// verifies no checksum. It returns 0 if data is shorter, or if the payload is larger than MaxPayload.
+// verifies no checksum. It returns 0 if data is shorter than that size, or if the payload is larger
+// than MaxPayload.
 func (l encoding) claimed(data []byte) int {
 	if len(data) < l.frame {
 		return 0

@@ -10,7 +10,6 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// segment replays one file.
 func (r *replay) segment(f file) error {
 	begun := f.number <= r.begun
 	data, err := readAll(r.FS, r.FS.PathJoin(r.Dir, f.name))

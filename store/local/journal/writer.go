@@ -119,7 +119,7 @@ func (w *Writer) advance(first, last uint64) error {
 	return nil
 }
 
-// Ready returns the reason for which frames cannot become durable at present, or nil.
+// Ready returns ErrClosed, the error of the last write, or nil if frames can become durable.
 func (w *Writer) Ready() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -274,7 +274,6 @@ func (w *Writer) Close() error {
 	return err
 }
 
-// writeLoop writes groups until the journal is closed.
 func (w *Writer) writeLoop() {
 	defer close(w.stopped)
 	for {

@@ -1,27 +1,35 @@
 package memtable
 
-import "github.com/varvedb/varve"
+import (
+	"math/bits"
+
+	"github.com/varvedb/varve"
+)
 
 // bodies is an append-only sequence of bytes in pages. Bytes that were appended never move, so
 // a copy of a bodies value can be read without the lock.
 type bodies struct {
 	pages [][]byte
 	used  int // number of used bytes of the last page
+	// firstBits is the binary logarithm of the size of the first page. Page sizes double after every
+	// fourth page, up to the size that pageBits permits. So at most about a quarter of the memory is unused.
+	// A body that is larger than its page gets a page of its size.
+	firstBits int
 }
+
+// newBodies returns an empty sequence for one of several shards. The first pages of all shards have 64 KiB
+// in total, but at least 4 KiB each.
+func newBodies(shards int) bodies { return bodies{firstBits: max(17-bits.Len(uint(shards)), 12)} }
 
 const (
 	// pageBits is the number of bits of an offset inside a page.
 	pageBits = 20
-	// firstPageBits is the binary logarithm of the size of the first page. Each page is twice as large as
-	// the previous page, up to the size that pageBits permits. A body that is larger than its page gets a
-	// page of its size.
-	firstPageBits = 16
 	// maxPages is the number of pages that have different offsets of 32 bits.
 	maxPages = 1 << (32 - pageBits)
 )
 
 // pageSize returns the size of the page with a number, counted from 0.
-func pageSize(number int) int { return 1 << min(firstPageBits+number, pageBits) }
+func (b *bodies) pageSize(number int) int { return 1 << min(b.firstBits+number/4, pageBits) }
 
 // append appends a body and returns its offset. It panics if all offsets are in use, because rows
 // would then refer to other bodies. The limit of local.MaxMemtableBytes excludes this.
@@ -32,7 +40,7 @@ func (b *bodies) append(body []byte) uint32 {
 		if last == maxPages {
 			panic("memtable: more than 4 GiB of bodies")
 		}
-		b.pages = append(b.pages, make([]byte, max(pageSize(last), len(body))))
+		b.pages = append(b.pages, make([]byte, max(b.pageSize(last), len(body))))
 		b.used = 0
 	}
 	copy(b.pages[last][b.used:], body)

@@ -66,9 +66,9 @@ type blockRange struct {
 	from, to int     // indexes of the rows in the selection
 }
 
-// cachedTo returns the index in the selection after the last row whose columns are cached. If the cached
-// columns lack the first row, or at least minRows of the last rows, they are not used, and the result is
-// the field "from".
+// cachedTo returns the index in the selection after the last row whose columns are cached. If the
+// cached columns lack the first row, or at least minRows of the last rows, they are not used. Then
+// the result is s.from.
 func (s *blockRange) cachedTo(minRows int) int {
 	p := s.cached
 	if p == nil || p.first > s.first {

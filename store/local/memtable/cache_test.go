@@ -22,7 +22,7 @@ var cacheSeries = varve.Series{Tenant: "default", Stream: "s", Device: "d"}
 // cacheMachine writes random readings of one series to a memtable, and reads random ranges of them.
 type cacheMachine struct {
 	limits memtable.Caching
-	m      *memtable.Memtable
+	m      *memtable.Shard
 	rows   *memtable.Rows
 	last   int64       // event time of the reading that was appended last, in seconds since 1970
 	block  block.Block // reused by all reads
@@ -82,7 +82,7 @@ func (c *cacheMachine) insert(t *rapid.T) {
 
 // replace begins a new memtable, as a rotation does.
 func (c *cacheMachine) replace(*rapid.T) {
-	c.m, c.rows = memtable.New(0, c.limits), new(memtable.Rows)
+	c.m, c.rows = memtable.New(0, 1, c.limits).Shards[0], new(memtable.Rows)
 }
 
 // read compares the columns of each run of rows that View.Run returns with the rows of the view. It

@@ -65,7 +65,7 @@ func TestView_ColumnsEqualRows(t *testing.T) {
 	var b block.Block
 	rapid.Check(t, func(t *rapid.T) {
 		list := genReadings(t, series, base)
-		m, rows := memtable.New(0, memtable.Caching{}), new(memtable.Rows)
+		m, rows := memtable.New(0, 1, memtable.Caching{}).Shards[0], new(memtable.Rows)
 		for i := range list {
 			bodies, e := memtable.Encode(nil, &list[i], base)
 			m.Append(rows, []memtable.Entry{e}, m.Shape(list[i].Fields, 0), bodies)

@@ -9,7 +9,7 @@ import (
 )
 
 // Content holds the bodies and field names to which rows refer. It only grows, so a copy can be read
-// without the lock of the store's memory.
+// without the lock of its shard.
 type Content struct {
 	bodies bodies
 	shapes [][]string // lists of field names; a row has the index of its list
@@ -49,18 +49,18 @@ func (c *Content) read(w Row, base int64, r *varve.Reading, arena *chunk.Arena) 
 func (c *Content) Names(shape uint32) []string { return c.shapes[shape] }
 
 // View returns a view of rows of a series. The base is the start of the table's arrival month in ms since
-// 1970. The caller holds the lock of the store's memory.
+// 1970. The caller holds the lock of the shard.
 func (c *Content) View(series varve.Series, base int64, rows []Row) *View {
 	return &View{Content: *c, series: series, base: base, rows: rows}
 }
 
 // View returns a view of selected rows of a series, which uses the cache of the memtable. The base is the
-// start of the table's arrival month in ms since 1970. The caller holds the lock of the store's memory.
-func (m *Memtable) View(series varve.Series, base int64, s *Selection) *View {
+// start of the table's arrival month in ms since 1970. The caller holds the lock of the shard.
+func (m *Shard) View(series varve.Series, base int64, s *Selection) *View {
 	v := m.Content.View(series, base, s.rows)
 	v.selection = s
 	if m.cache.Bytes > 0 {
-		v.cache = &m.cache
+		v.cache = m.cache
 	}
 	return v
 }
@@ -74,7 +74,7 @@ func (v *View) Release() {
 	v.selection, v.rows = nil, nil
 }
 
-// View is a copy of rows that can be read without the lock of the store's memory.
+// View is a copy of rows that can be read without the lock of their shard.
 type View struct {
 	Content
 	series varve.Series

@@ -9,7 +9,7 @@ func SetBlockRows(n int) (restore func()) {
 
 // CacheSize returns the number of row blocks with cached columns, the bytes that the cache counts for
 // them, and the sum of their bytes.
-func (m *Memtable) CacheSize() (entries int, counted, sum int64) {
+func (m *Shard) CacheSize() (entries int, counted, sum int64) {
 	for i, p := range m.cache.entries {
 		if p.at != i || p.home.packed.Load() != p {
 			panic("an entry is not at its place")
@@ -20,4 +20,4 @@ func (m *Memtable) CacheSize() (entries int, counted, sum int64) {
 }
 
 // FirstCached returns the index of the first cached row of an entry of the cache.
-func (m *Memtable) FirstCached(entry int) int { return m.cache.entries[entry].first }
+func (m *Shard) FirstCached(entry int) int { return m.cache.entries[entry].first }

@@ -2,25 +2,27 @@ package memtable
 
 import (
 	"strings"
+	"sync/atomic"
 
 	"github.com/varvedb/varve"
 )
 
-// Memtable holds the readings of many series that are in the journal and not yet in chunks. The
-// rows of each series are in its series buffer. One lock of the store guards memtables and series
-// buffers.
+// Memtable holds the readings of many series that are in the journal and not yet in chunks. It consists
+// of shards, which goroutines fill at the same time. The rows of each series are in its series buffer.
 type Memtable struct {
-	Content
-	Parity   int    // 0 or 1, and alternates from one memtable to the next
-	Segment  uint64 // if the memtable is immutable, the last journal segment with its readings
-	Readings int64
-	Bytes    int64 // approximate memory use, which includes the rows and the series buffers
-	// repeated is the approximate size of the field names in its chunks. It can be a multiple of Bytes,
-	// because each chunk repeats them.
-	repeated  int64
-	nameSizes []int // size of the field names of each shape, in bytes
-	shapeIDs  map[string]uint32
-	cache     Cache
+	Parity  int    // 0 or 1, and alternates from one memtable to the next
+	Segment uint64 // if the memtable is immutable, the last journal segment with its readings
+	Shards  []*Shard
+}
+
+// New returns an empty memtable.
+func New(parity, shards int, c Caching) *Memtable {
+	m := &Memtable{Parity: parity, Shards: make([]*Shard, shards)}
+	cache := &Cache{Caching: c}
+	for i := range m.Shards {
+		m.Shards[i] = &Shard{Content: Content{bodies: newBodies(shards)}, shapeIDs: map[string]uint32{}, cache: cache}
+	}
+	return m
 }
 
 // maxRepetition is the maximum size of the field names in chunks, relative to the limit of a memtable.
@@ -28,14 +30,51 @@ type Memtable struct {
 const maxRepetition = 4
 
 // IsFull reports whether the memtable reached a limit in bytes, or its chunks would repeat too many
-// field names.
+// field names. It needs no lock.
 func (m *Memtable) IsFull(limit int64) bool {
-	return m.Bytes >= limit || m.repeated >= maxRepetition*limit
+	bytes, repeated := int64(0), int64(0)
+	for _, s := range m.Shards {
+		bytes += s.bytes.Load()
+		repeated += s.repeated.Load()
+	}
+	return bytes >= limit || repeated >= maxRepetition*limit
 }
 
-// New returns an empty memtable.
-func New(parity int, c Caching) *Memtable {
-	return &Memtable{Parity: parity, shapeIDs: map[string]uint32{}, cache: Cache{Caching: c}}
+// Readings returns the number of readings. It needs no lock.
+func (m *Memtable) Readings() (n int64) {
+	for _, s := range m.Shards {
+		n += s.readings.Load()
+	}
+	return n
+}
+
+// Bytes returns the approximate memory use, which includes the rows and the series buffers. It needs no
+// lock.
+func (m *Memtable) Bytes() (n int64) {
+	for _, s := range m.Shards {
+		n += s.bytes.Load()
+	}
+	return n
+}
+
+// Shard holds the readings of a share of all series in a memtable. A lock of the store guards the shard
+// and its series buffers.
+type Shard struct {
+	Content
+	readings atomic.Int64
+	bytes    atomic.Int64
+	// repeated is the approximate size of the field names in its chunks. It can be a multiple of "bytes",
+	// because each chunk repeats them.
+	repeated  atomic.Int64
+	nameSizes []int // size of the field names of each shape, in bytes
+	shapeIDs  map[string]uint32
+	cache     *Cache // the cache of all shards
+}
+
+// Count adds to the number of readings and to the memory use in bytes.
+func (m *Shard) Count(readings int, bytes int64) {
+	m.readings.Add(int64(readings))
+	m.bytes.Add(bytes)
 }
 
 // Entry is a new reading, encoded for a memtable and the journal.
@@ -59,13 +98,12 @@ func Encode(bodies []byte, r *varve.Reading, base int64) ([]byte, Entry) {
 // BufferBytes is the approximate size of a series buffer without its rows, in bytes.
 const BufferBytes = 300
 
-// Size returns the approximate memory of n entries, in bytes. The argument "bodies" is the total size
-// of their bodies.
+// Size returns the approximate memory of n entries, in bytes. Their bodies have the given total
+// size.
 func Size(n, bodies int) int64 { return int64(n*rowBytes + bodies) }
 
-// Append adds entries after all rows of a series. The argument "bodies" holds their bodies, one after
-// another.
-func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
+// Append adds entries after all rows of a series. Their bodies are in "bodies", one after another.
+func (m *Shard) Append(rows *Rows, entries []Entry, shape uint32, bodies []byte) {
 	m.countNames(rows, shape)
 	for len(entries) > 0 {
 		var some [64]Row
@@ -82,7 +120,7 @@ func (m *Memtable) Append(rows *Rows, entries []Entry, shape uint32, bodies []by
 
 // countFitting returns the number of leading entries whose bodies fit into the current page, and at
 // least 1.
-func (m *Memtable) countFitting(entries []Entry) int {
+func (m *Shard) countFitting(entries []Entry) int {
 	n, room := len(entries), m.bodies.room()
 	for n > 1 && int(entries[n-1].To-entries[0].From) > room {
 		n--
@@ -91,16 +129,16 @@ func (m *Memtable) countFitting(entries []Entry) int {
 }
 
 // Insert adds an entry at a spot of the rows of a series.
-func (m *Memtable) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byte) {
+func (m *Shard) Insert(rows *Rows, at Spot, e Entry, shape uint32, body []byte) {
 	m.countNames(rows, shape)
 	rows.insert(at, Row{Time: e.Time, at: m.bodies.append(body), shape: shape})
 }
 
 // countNames counts the field names of a reading, which is about to be added to the rows of a series.
 // It skips them if the last row has the same names.
-func (m *Memtable) countNames(rows *Rows, shape uint32) {
+func (m *Shard) countNames(rows *Rows, shape uint32) {
 	if last, ok := rows.lastShape(); !ok || last != shape {
-		m.repeated += int64(m.nameSizes[shape])
+		m.repeated.Add(int64(m.nameSizes[shape]))
 	}
 }
 
@@ -111,9 +149,9 @@ const (
 	nameBytes  = 24
 )
 
-// Shape returns the index of a reading's field names. New names get a new index. Shape first tries the
-// argument "last", which is the index of the previous reading, because the names are usually equal.
-func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
+// Shape returns the index of a reading's field names. New names get a new index. Shape first tries
+// "last", the index for the previous reading, because the names are usually equal.
+func (m *Shard) Shape(fields []varve.Field, last uint32) uint32 {
 	if int(last) < len(m.shapes) && m.HasShape(fields, last) {
 		return last
 	}
@@ -132,7 +170,7 @@ func (m *Memtable) Shape(fields []varve.Field, last uint32) uint32 {
 		m.shapes = append(m.shapes, names)
 		m.nameSizes = append(m.nameSizes, key.Len())
 		m.shapeIDs[key.String()] = id
-		m.Bytes += int64(shapeBytes + 2*key.Len() + nameBytes*len(names))
+		m.bytes.Add(int64(shapeBytes + 2*key.Len() + nameBytes*len(names)))
 	}
 	return id
 }

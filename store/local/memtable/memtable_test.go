@@ -12,7 +12,8 @@ import (
 // chunks of all series repeat the names, so the memtable must be full long before its memory is.
 func TestMemtable_BoundsRepeatedNames(t *testing.T) {
 	const limit = 1 << 20
-	m := New(0, Caching{})
+	whole := New(0, 1, Caching{})
+	m := whole.Shards[0]
 	fields := make([]varve.Field, 100)
 	names := 0
 	for i := range fields {
@@ -21,7 +22,7 @@ func TestMemtable_BoundsRepeatedNames(t *testing.T) {
 	}
 	shape := m.Shape(fields, 0)
 	series := 0
-	for ; !m.IsFull(limit); series++ {
+	for ; !whole.IsFull(limit); series++ {
 		var rows Rows
 		for at := range int64(3) { // the chunk of a series has the names once
 			m.Append(&rows, []Entry{{Time: at, To: 10}}, shape, make([]byte, 10))
@@ -30,7 +31,7 @@ func TestMemtable_BoundsRepeatedNames(t *testing.T) {
 	if size, most := series*names, (maxRepetition+1)*limit; size < maxRepetition*limit-names || size > most {
 		t.Errorf("a full memtable of %d series has %d bytes of names in chunks, want about %d", series, size, maxRepetition*limit)
 	}
-	if m.Bytes > limit {
-		t.Errorf("the memtable has %d bytes, more than its limit", m.Bytes)
+	if whole.Bytes() > limit {
+		t.Errorf("the memtable has %d bytes, more than its limit", whole.Bytes())
 	}
 }

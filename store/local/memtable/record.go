@@ -47,7 +47,7 @@ const (
 	packFrom = 512
 )
 
-// Begin empties the record. The argument "count" is its number, which no earlier record may have.
+// Begin empties the record. Its number is "count", which no earlier record may have.
 func (rec *Record) Begin(count uint64) {
 	if rec.shapes == nil {
 		rec.shapes = map[uint32]uint64{}
@@ -77,8 +77,8 @@ func (rec *Record) Payload() []byte {
 	return packed[:1+len(block)]
 }
 
-// unpack returns the content of a payload after its version byte. If single is true, each
-// group is one reading.
+// unpack returns the content of a payload after its version byte. If "single" is true, each group
+// is one reading.
 func unpack(payload []byte) (data []byte, single bool, err error) {
 	if len(payload) == 0 {
 		return nil, false, ErrBody
@@ -110,8 +110,8 @@ type Source struct {
 	index  uint64
 }
 
-// Add adds entries of a source that have the same field names. The argument "shape" is the index of
-// these names in the memtable. The argument "bodies" holds the bodies of the entries, one after another.
+// Add adds entries of a source that have the same field names. In the memtable, these names have
+// the index "shape". The bodies of the entries are in "bodies", one after another.
 func (rec *Record) Add(src *Source, entries []Entry, shape uint32, names []string, bodies []byte) {
 	rec.rows += len(entries)
 	buf := rec.buf

@@ -22,7 +22,7 @@ type Rows struct {
 // refers to the same row, and columns with the current number of inserts are up to date.
 type rowBlock struct {
 	rows    []Row
-	inserts uint32                 // number of inserts
+	inserts uint32
 	read    atomic.Bool            // whether a reader has decoded enough rows of the block to cache them
 	packed  atomic.Pointer[packed] // cached columns, which may be out of date
 }
@@ -79,7 +79,6 @@ func (r *Rows) LastTime() int64 {
 	return r.Last().Time
 }
 
-// append adds rows after the last row.
 func (r *Rows) append(rows []Row) {
 	r.n += len(rows)
 	for len(rows) > 0 {

@@ -9,5 +9,7 @@
 // The last line is the CRC-32C of the lines before it. [Seal] adds this line, and [Unseal] verifies
 // it. [Read] and [Write] access a file, and an [ID] identifies a store.
 //
-// A file is replaced as a whole, so it is never partially written. Damage gives [ErrChecksum].
+// A file is replaced as a whole, so it is never partially written. A crash may leave a temporary
+// file: see [IsTemp]. Damage gives [ErrChecksum]. After a failed write, the file is the old or the
+// new one.
 package meta

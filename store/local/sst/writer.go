@@ -26,8 +26,7 @@ const category = vfs.DiskWriteCategory("varve-repair")
 // fileBytes is the size at which a new file is begun.
 const fileBytes = 64 << 20
 
-// NewWriter returns a writer of files in a folder. The names of the files begin with the argument
-// "name".
+// NewWriter returns a writer of files in a folder. The names of the files begin with "name".
 func NewWriter(fs vfs.FS, dir, name string, o *pebble.Options) *Writer {
 	format := o.FormatMajorVersion.MaxTableFormat()
 	return &Writer{fs: fs, dir: dir, name: name, options: o.MakeWriterOptions(len(o.Levels)-1, format)}

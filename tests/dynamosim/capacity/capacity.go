@@ -1,14 +1,15 @@
-// Package capacity models the throughput of a DynamoDB table or index. It decides when requests
-// are throttled and when partitions are split.
+// Package capacity models the throughput of a DynamoDB table or index.
 //
 //	hash of a partition key ── partition ── bucket of 1,000 write and 3,000 read units a second
 //	                               │
 //	                 table ── bucket of its provisioned or on-demand throughput
 //
-// The rules, with the pages of Amazon that state them:
+// A [Throughput] decides when requests are throttled and when partitions are split. [Limits] has
+// the numbers, and [Amazon] returns the real ones. The rules, with the pages of Amazon that state
+// them:
 //
-//   - A partition serves 3,000 read and 1,000 write units a second, even during a burst
-//     (developer guide, "DynamoDB burst and adaptive capacity").
+//   - A partition serves 3,000 read and 1,000 write units a second, even during a burst (developer
+//     guide, "DynamoDB burst and adaptive capacity").
 //   - A provisioned table saves up to 300 s of unused units for bursts (the same page).
 //   - Adaptive capacity gives a partition any share of the table's units immediately (the same
 //     page).
@@ -21,12 +22,13 @@
 //     partition of its own (AWS Database Blog, "Scaling DynamoDB: How partitions, hot keys, and
 //     split for heat impact performance", parts 1 to 3).
 //
-// Amazon does not document how long a partition must be hot before it is split. SplitAfter is an
-// assumption. Here, the items of one partition key are never split. Amazon may split them, but
-// not if sort keys only increase, as times do. Splits at 10 GB are not modeled.
+// Amazon does not document how long a partition must be hot before it is split: SplitAfter is an
+// assumption. Here, the items of one partition key are never split. Amazon may split them, but not
+// if sort keys only increase, as times do. Splits at 10 GB are not modeled.
 //
-// Admit admits a request if its buckets are not empty. Consume charges the request afterward, because
-// its cost is known only then. So a bucket may have a negative number of tokens for a moment.
+// [Throughput.Admit] admits a request if its buckets are not empty. [Throughput.Consume] charges
+// the request afterward, because its cost is known only then. So a bucket may be negative for a
+// moment.
 package capacity
 
 import (

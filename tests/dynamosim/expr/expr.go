@@ -4,12 +4,17 @@
 //	                   ├──── Update      SET, REMOVE, ADD, DELETE
 //	                   └──── Projection  paths
 //
-// Scope resolves the placeholders of all expressions of a request, and records which of them are
-// used. Errors are of type value.Invalid and have Amazon's messages.
+// The main types:
+//
+//   - [Condition] and [KeyRange] select items, [Update] changes one, and [Path] is a part of one.
+//   - [Scope] resolves the placeholders of all expressions of a request, and records which of them
+//     are used.
+//
+// Errors are of type [value.Invalid] and have Amazon's messages. A failed update changes no item.
+// Only some of the reserved words are rejected.
 //
 // Sources: Amazon DynamoDB developer guide, "Condition and filter expressions, operators, and
-// functions", "Update expressions" and "Projection expressions". Only some of the reserved words
-// are rejected.
+// functions", "Update expressions" and "Projection expressions".
 package expr
 
 import (

@@ -28,9 +28,9 @@ func rational(t *rapid.T, text string) *big.Rat {
 	return r
 }
 
-// TestParseNumber_KeepsValueAndOrder compares numbers with rational numbers. The canonical form
-// must have the same value, equal numbers must have the same form, and sort keys must be in the
-// order of the values.
+// TestParseNumber_KeepsValueAndOrder compares numbers with rational numbers. The canonical form must
+// have the same value, and equal numbers must have the same form. Sort keys must be in the order of the
+// values.
 func TestParseNumber_KeepsValueAndOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x, y := number(t, "x"), number(t, "y")

@@ -6,11 +6,16 @@
 //	                                 ├── Size      bytes that Amazon bills
 //	                                 └── SortKey   bytes that sort as the values do
 //
-// A Value is a tree. The fields of maps and the members of sets are sorted. So equal values have
-// equal trees, and fields are found by binary search. Numbers are stored as texts in canonical
-// form.
+// [Value] is one attribute value, and [Item] the attributes of an item.
 //
-// Invariant: a decoded value is valid according to Amazon's rules. Sources: Amazon DynamoDB
+// These rules always hold:
+//
+//   - A Value is a tree. The fields of maps and the members of sets are sorted. So equal values
+//     have equal trees, and fields are found by binary search.
+//   - Numbers are stored as texts in canonical form.
+//   - A decoded value is valid according to Amazon's rules.
+//
+// [Invalid] is the error for other values, with Amazon's message. Sources: Amazon DynamoDB
 // developer guide, "Constraints in Amazon DynamoDB", "Supported data types and naming rules" and
 // "DynamoDB item sizes and formats".
 package value

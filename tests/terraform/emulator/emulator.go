@@ -1,6 +1,8 @@
 // Package emulator extends a DynamoDB emulator for Terraform's AWS provider.
 //
-// It adds continuous backups, and warm throughput, for which the provider waits.
+// It adds continuous backups, and warm throughput, for which the provider waits. An [Emulator]
+// passes all other requests to the emulator. An [Endpoint] gives one user access to it, can refuse
+// calls, and records the operations that the user requests. Both are safe for concurrent use.
 package emulator
 
 import (

@@ -1,0 +1,143 @@
+package rollup
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/store"
+)
+
+// Limits of the cache of pages.
+const (
+	pageCacheBytes = 16 << 20       // the largest size of all pages
+	maxCachedHours = 366 * dayHours // the largest number of hours of a cached page
+)
+
+// pageCache caches pages that were recounted. Each page has the versions of the items and of the readings
+// on which it depends, and is used only while the store returns the same versions. So every new reading
+// is visible in the next read.
+type pageCache struct {
+	mu    sync.Mutex
+	bytes int // size of all pages
+	limit int // largest allowed size, in bytes
+	pages map[pageKey]*cachedPage
+}
+
+// pageKey identifies a query without its limit of arrivals.
+type pageKey struct {
+	series varve.Series
+	period Period
+	span   span
+	limit  int
+	fields string // names of the fields, each followed by a zero byte
+}
+
+// cachedPage is a page with the versions of the items and readings that it was computed from. It is never
+// changed.
+type cachedPage struct {
+	versions []store.Version
+	page     Page
+}
+
+// size returns the approximate size of a page with its key.
+func (c *cachedPage) size() int {
+	size := 500 + len(c.versions)*int(unsafe.Sizeof(store.Version{}))
+	for i := range c.page.Rollups {
+		r := &c.page.Rollups[i]
+		size += int(unsafe.Sizeof(*r)) + len(r.fingerprints) + len(r.minutes)
+		size += len(r.Fields) * longBytes
+		for k := range r.Fields {
+			size += len(r.Fields[k].Name)
+		}
+	}
+	return size
+}
+
+func (c *pageCache) get(k pageKey, versions []store.Version) (Page, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.pages[k]; p != nil && slices.Equal(p.versions, versions) {
+		return p.page, true
+	}
+	return Page{}, false
+}
+
+// put adds a page. While the cache is larger than its limit, it removes pages in random order.
+func (c *pageCache) put(k pageKey, p *cachedPage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.remove(k)
+	if c.pages == nil {
+		c.pages = map[pageKey]*cachedPage{}
+	}
+	c.pages[k] = p
+	c.bytes += p.size()
+	for other := range c.pages {
+		if c.bytes <= c.limit {
+			break
+		}
+		c.remove(other)
+	}
+}
+
+func (c *pageCache) remove(k pageKey) {
+	if p := c.pages[k]; p != nil {
+		c.bytes -= p.size()
+		delete(c.pages, k)
+	}
+}
+
+// key returns the key of the first page of a query.
+func (q *Query) key(h span) pageKey {
+	// The names belong to the caller, so the key needs copies.
+	var fields strings.Builder
+	for _, name := range q.Fields {
+		fields.WriteString(name)
+		fields.WriteByte(0)
+	}
+	return pageKey{q.Series, q.Period, h, q.Limit, fields.String()}
+}
+
+// versions returns the versions of all items and readings from which roll-ups of a span are computed. It
+// returns false if the store has no versions, if the span is too long, or while one of them changes.
+func (r *Reader) versions(s varve.Series, h span) (list []store.Version, ok bool) {
+	if r.versioned == nil || r.readings == nil || h.to-h.from > maxCachedHours {
+		return nil, false
+	}
+	v, ok := r.readings.ReadingVersion(s)
+	if !ok {
+		return nil, false
+	}
+	list, pk := append(list, v), partitionOf(s)
+	days := span{h.from / dayHours * dayHours, (h.to + dayHours - 1) / dayHours * dayHours}
+	for _, prefix := range slices.Concat(hourPrefixes(days, markerKeyFrom), hourPrefixes(days, hourKeyFrom), dayPrefixes(days)) {
+		v, ok := r.versioned.ItemVersion(pk, prefix)
+		if !ok {
+			return nil, false
+		}
+		list = append(list, v)
+	}
+	return list, true
+}
+
+// hourPrefixes returns the prefixes of the sort keys of the hours in a span, in order.
+func hourPrefixes(h span, key func(hour int64) string) []string {
+	// The keys of hours with one prefix cover 1,000,000 seconds. A larger step would skip prefixes.
+	return prefixes(h, 1_000_000/hourSeconds, key)
+}
+
+// dayPrefixes returns the prefixes of the sort keys of the days in a span, in order.
+func dayPrefixes(h span) []string {
+	// The keys of days with one prefix cover a year.
+	return prefixes(h, 365*dayHours, func(hour int64) string { return dayKeyFrom(hour / dayHours) })
+}
+
+func prefixes(h span, step int64, key func(hour int64) string) (list []string) {
+	for hour := h.from; hour < h.to; hour += step {
+		list = append(list, key(hour)[:store.VersionedPrefix])
+	}
+	return slices.Compact(append(list, key(h.to - 1)[:store.VersionedPrefix]))
+}

@@ -1,0 +1,81 @@
+package local
+
+import (
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
+)
+
+// TestShards_BlockOnlyTheirSeries locks the shard of one series. Meanwhile, another series can be written
+// and read, and a write of both waits.
+func TestShards_BlockOnlyTheirSeries(t *testing.T) {
+	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	month := grid.MonthOf(at)
+	r, _ := grid.DefaultPolicy().Locate(at, month)
+	table := grid.Table{Prefix: "t", Range: r, Month: month}
+	if err := s.Create(t.Context(), table, store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	blocked, other := readingOf(0, at), readingOf(1, at)
+	index, locked := s.mem.mu.shardOf(blocked.Series)
+	for i := 2; s.mem.mu.indexOf(other.Series) == index; i++ {
+		other = readingOf(i, at)
+	}
+	write := func(readings ...varve.Reading) error {
+		return s.Write(t.Context(), []store.Batch{{Table: table, Readings: readings}})[0].Err
+	}
+	locked.Lock()
+	if err := write(other); err != nil {
+		t.Error(err)
+	}
+	page, err := s.Read(t.Context(), store.Range{Table: table, Series: other.Series, Window: varve.AllTime()}, nil)
+	if len(page.Readings) != 1 || err != nil {
+		t.Errorf("read %d readings: %v", len(page.Readings), err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- write(blocked, readingOf(3, at)) }()
+	if err := write(other); err != nil { // a duplicate
+		t.Error(err)
+	}
+	if len(done) > 0 {
+		t.Error("a write of a locked shard has ended")
+	}
+	locked.Unlock()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestShards_SpreadSeries checks that devices of one stream, and streams of one device, use all shards
+// about equally.
+func TestShards_SpreadSeries(t *testing.T) {
+	const shards, series = 16, 16000
+	l := memoryLock{shards: make([]shard, shards)}
+	devices, streams := make([]int, shards), make([]int, shards)
+	for i := range series {
+		s := readingOf(i, time.Time{}).Series
+		devices[l.indexOf(s)]++
+		streams[l.indexOf(varve.Series{Tenant: s.Tenant, Stream: s.Device, Device: s.Stream})]++
+	}
+	for i := range shards {
+		for _, n := range []int{devices[i], streams[i]} {
+			if n < series/shards*4/5 || n > series/shards*6/5 {
+				t.Errorf("shard %d has %d of %d series", i, n, series)
+			}
+		}
+	}
+}
