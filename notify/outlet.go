@@ -155,6 +155,7 @@ func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 			for _, p := range j.parts {
 				p.sending = true
 			}
+			s.closeDigest(j)
 		}
 		send = func() batchResult {
 			sendAll(ctx, o.Notifier, jobs)
