@@ -22,8 +22,8 @@ type cutter struct {
 	discard int    // bytes after them that are discarded
 }
 
-// maxVariableHeader is the maximum length of the bytes between the fixed header and the payload of a message
-// without properties: the topic, the packet id and the length of the properties.
+// maxVariableHeader is the maximum length of the variable header of a message without properties. It has
+// the topic, the packet id and the length of the properties.
 const maxVariableHeader = 2 + 65_535 + 2 + 1
 
 // maxPacket returns the maximum length of a packet with a message. A message that is somewhat longer
