@@ -69,10 +69,10 @@ func TestChanges_ContinueInFilledMinute(t *testing.T) {
 	if w.poll(c, 1); len(c.got) != 1 || c.cursor.Until.Before(start.Add(time.Minute)) {
 		t.Fatalf("%d readings, cursor %+v; want one reading, and a range of two minutes", len(c.got), c.cursor)
 	}
-	markers := make([]store.Item, 33_000)
-	for i := range markers {
-		markers[i].PK = fmt.Sprintf("CHANGES#%s/%s#%02d", weather.Tenant, weather.Name, i%16)
-		markers[i].SK = fmt.Sprintf("%010d\x1fd%05d\x1f1\x1f1", w.clock.Unix()/60, i)
+	markers := make([]store.Item, 34_000)
+	for i := range markers { // each device has markers of 16 event hours
+		markers[i].PK = fmt.Sprintf("CHANGES#%s/%s#%02d", weather.Tenant, weather.Name, i/16%16)
+		markers[i].SK = fmt.Sprintf("%010d\x1fd%05d\x1f%d\x1f1", w.clock.Unix()/60, i/16, i%16)
 	}
 	if err := w.store.PutAll(t.Context(), markers); err != nil {
 		t.Fatal(err)
