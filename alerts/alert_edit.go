@@ -38,7 +38,8 @@ func (m *Monitor) AcknowledgeAlert(ctx context.Context, tenant, id, by, comment 
 }
 
 // MuteAlert mutes an alert until a time, and returns the alert. The zero time ends the mute.
-// MuteAlert fails with NotFound if the alert is missing, and with Invalid for a time in the past.
+// MuteAlert fails with NotFound if the alert is missing, and with Invalid for a time in the past or
+// after the year 9999.
 func (m *Monitor) MuteAlert(ctx context.Context, tenant, id string, until time.Time) (Alert, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Alert{}, err

@@ -18,12 +18,13 @@ const (
 )
 
 // Trail lists the items of the registry that belong to the alerts of a device.
+//
+// The other items must be deleted before the alerts, in calls of their own: one call of DeleteAll has no
+// order. If a deletion is interrupted, the next one finds the outbox entries and the delivery records by
+// the ids of the alerts.
 type Trail struct {
-	Alerts int // number of alerts
-	// Keys are in the order in which the items can be deleted. The alerts are last. After an
-	// interrupted deletion, the next one finds the outbox entries and the delivery records by the ids
-	// of the alerts.
-	Keys []store.Key
+	Alerts []store.Key
+	Others []store.Key
 }
 
 // FindTrail finds alerts of a device, and their items. It selects alerts whose Since is in the
@@ -54,13 +55,13 @@ func FindTrail(ctx context.Context, items store.Items, tenant, device, stream st
 		return t, err
 	}
 	for _, id := range ids {
-		t.Keys = append(t.Keys, outboxKey(tenant, device, id), store.Key{PK: pk, SK: deliveryPrefix + id})
+		t.Others = append(t.Others, outboxKey(tenant, device, id), store.Key{PK: pk, SK: deliveryPrefix + id})
 	}
 	if stream == "" {
 		err = scan(deliveryPrefix, func(it *store.Item, id string) error {
 			at, err := timeOfAlert(id)
 			if err == nil && w.Contains(at) {
-				t.Keys = append(t.Keys, it.Key)
+				t.Others = append(t.Others, it.Key)
 			}
 			return err
 		})
@@ -73,14 +74,13 @@ func FindTrail(ctx context.Context, items store.Items, tenant, device, stream st
 		start, err := parsePosition(at)
 		of := subject[strings.LastIndexByte(subject, '/')+1:]
 		if err == nil && w.Contains(time.Unix(0, start.Time)) && (stream == "" || of == stream) {
-			t.Keys = append(t.Keys, it.Key)
+			t.Others = append(t.Others, it.Key)
 		}
 		return err
 	})
 	for _, id := range ids {
-		t.Keys = append(t.Keys, alertKey(tenant, device, id))
+		t.Alerts = append(t.Alerts, alertKey(tenant, device, id))
 	}
-	t.Alerts = len(ids)
 	return t, err
 }
 

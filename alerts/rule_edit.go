@@ -105,7 +105,7 @@ func (m *Monitor) editedRule(ctx context.Context, old, to Rule) (Rule, error) {
 
 // MuteRule mutes the alerts of a rule until a time, and returns the rule. The zero time ends the
 // mute. MuteRule fails with NotFound if the rule is missing, and with Invalid for a time in the
-// past.
+// past or after the year 9999.
 func (m *Monitor) MuteRule(ctx context.Context, tenant, id string, until time.Time) (Rule, error) {
 	if err := checkMute(until, m.opts.Now()); err != nil {
 		return Rule{}, err
@@ -124,8 +124,12 @@ func (m *Monitor) MuteRule(ctx context.Context, tenant, id string, until time.Ti
 }
 
 func checkMute(until, now time.Time) error {
-	if !until.IsZero() && !until.After(now) {
+	switch {
+	case until.IsZero():
+	case !until.After(now):
 		return varve.InvalidParam("until", "%s has passed: use a later time", until.UTC().Format(time.RFC3339))
+	case until.UTC().Year() > 9999: // such a time cannot be read from the store, nor written as JSON
+		return varve.InvalidParam("until", "after the year 9999 in UTC: use an earlier time")
 	}
 	return nil
 }

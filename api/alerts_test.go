@@ -168,6 +168,8 @@ func TestAlerts_AreChangedByHand(t *testing.T) {
 		{"/v1/alerts/" + old + "/mute", `{}`, "body.for", "use for or until"},
 		{"/v1/alerts/" + old + "/mute", `{"for":"soon"}`, "body.for", "2h"},
 		{"/v1/alerts/" + old + "/mute", `{"until":"2020-01-01T00:00:00Z"}`, "body.until", "has passed"},
+		{"/v1/alerts/" + old + "/mute", `{"until":"9999-12-31T23:59:59-01:00"}`, "body.until", "year 9999"},
+		{"/v1/alert-rules/hot/mute", `{"until":"9999-12-31T23:59:59-01:00"}`, "body.until", "year 9999"},
 		{"/v1/alerts/" + old + "/acknowledge", `{"note":"` + strings.Repeat("x", 1025) + `"}`, "body.note", "the limit is 1024"},
 		{"/v1/alerts/resolve", `{}`, "body.ids", "no alerts are chosen"},
 		{"/v1/alert-rules/hot/mute", `{"until":"2020-01-01T00:00:00Z"}`, "body.until", "has passed"},

@@ -41,7 +41,7 @@ func (in *rulePreview) window(now time.Time) (w varve.Window, err error) {
 	if w.To, err = momentIn("to", in.To, now, now); err != nil {
 		return w, err
 	}
-	w.From, err = momentIn("from", in.From, now, w.To.AddDate(0, 0, -previewDays))
+	w.From, err = momentIn("from", in.From, now, nearestValid(w.To.AddDate(0, 0, -previewDays)))
 	if err == nil && w.To.Before(w.From) {
 		err = varve.InvalidParam("query.to", "before from, %s: use a later time", w.From.Format(time.RFC3339))
 	}

@@ -65,3 +65,13 @@ func TestPreviewRule_NamesMistakes(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 }
+
+// TestPreviewRule_EndsInJanuary1970 previews a window whose default beginning would be before all valid times.
+func TestPreviewRule_EndsInJanuary1970(t *testing.T) {
+	s := newServer(t, nil)
+	s.write(measured(1, 31))
+	r := s.preview("?to=1970-01-15", hot)
+	if p := decode[wire.RulePreview](r); r.status != http.StatusOK || p.Total != 0 || p.From.Unix() != 0 {
+		t.Errorf("%d %s, want no alerts from 1970-01-01 on", r.status, r.body)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/registry"
 	"github.com/varvedb/varve/store"
 )
 
@@ -95,7 +96,7 @@ func decode(it *store.Item) (*stored, error) {
 	}
 	for name, at := range map[string]*time.Time{attrCreated: &s.Created, attrExpires: &s.Expires, attrRevoked: &s.Revoked} {
 		if v, ok := it.Attrs[name]; ok {
-			if *at, err = time.Parse(time.RFC3339, v.Text()); err != nil {
+			if *at, err = registry.ParseStored(time.RFC3339, v.Text()); err != nil {
 				return wrong(name, err)
 			}
 		}

@@ -78,8 +78,8 @@ func (d *Draft) Check(now time.Time) error {
 		return varve.InvalidParam("name", "the name has a character that cannot be printed")
 	case !d.Expires.IsZero() && !d.Expires.After(now):
 		return varve.InvalidParam("expires", "%s is in the past: use a later time, or none for never", d.Expires.UTC().Format(time.RFC3339))
-	case !d.Expires.IsZero() && d.Expires.Year() > 9999:
-		return varve.InvalidParam("expires", "the year %d is too far away: leave it out for never", d.Expires.Year())
+	case !d.Expires.IsZero() && d.Expires.UTC().Year() > 9999:
+		return varve.InvalidParam("expires", "the year %d is too far away: leave it out for never", d.Expires.UTC().Year())
 	}
 	if err := checkRate("requests_per_second", d.Rate.Requests); err != nil {
 		return err

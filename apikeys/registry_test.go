@@ -143,6 +143,7 @@ func TestCreate_RefusesInvalidDrafts(t *testing.T) {
 		{"a name that is no text", "name", "printed", apikeys.Draft{Name: "\xff", Scopes: apikeys.Read}},
 		{"an end in the past", "expires", "is in the past", apikeys.Draft{Scopes: apikeys.Read, Expires: w.clock.Now()}},
 		{"an end that cannot be written", "expires", "too far", apikeys.Draft{Scopes: apikeys.Read, Expires: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		{"an end after 9999 in UTC", "expires", "too far", apikeys.Draft{Scopes: apikeys.Read, Expires: time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))}},
 		{"a rate below nothing", "requests_per_second", "a second", apikeys.Draft{Scopes: apikeys.Read, Rate: apikeys.Rate{Requests: -1}}},
 		{"a rate that is none", "readings_per_second", "not a number", apikeys.Draft{Scopes: apikeys.Write, Rate: apikeys.Rate{Readings: math.NaN()}}},
 	} {
@@ -244,5 +245,23 @@ func TestCreate_StoresOneKeyAfterLostAnswer(t *testing.T) {
 	list, err := w.other().List(t.Context(), "")
 	if err != nil || len(list) != 1 || list[0] != k {
 		t.Errorf("keys %+v, %v; want only %+v", list, err, k)
+	}
+}
+
+// TestList_ReadsKeysOfYear10000 lists a key that an earlier version stored with an end in the year 10000.
+func TestList_ReadsKeysOfYear10000(t *testing.T) {
+	w := newWorld(t)
+	k, _ := w.admin()
+	items, err := w.items.Get(t.Context(), []store.Key{{PK: "KEYS", SK: k.ID}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items[0].Attrs["expires"] = varve.StringValue("10000-01-01T00:59:59.000Z")
+	if err := w.items.Put(t.Context(), items[0]); err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.List(t.Context(), "")
+	if want := "9999-12-31T00:59:59Z"; err != nil || len(list) != 1 || list[0].Expires.Format(time.RFC3339) != want {
+		t.Errorf("%+v, %v, want an end at %s", list, err, want)
 	}
 }

@@ -12,9 +12,16 @@ import (
 // Minutes is the number of complete minutes that a report has, before the current one.
 const Minutes = 60
 
-// maxStreams limits the streams that are counted one by one, over all tenants. Readings of a tenant's
-// further streams are counted together, under the name "".
-const maxStreams = 1000
+const (
+	// maxStreams limits the streams that are counted one by one, over all tenants. Readings of a tenant's
+	// further streams are counted together, under the name "".
+	maxStreams = 1000
+	// maxTenants limits the counted tenants. Readings of further tenants are not counted.
+	maxTenants = 10_000
+	// maxRejectedTenants is the number of tenants from which on a rejected reading begins no tenant. A topic of
+	// MQTT can give a rejected reading any tenant, so other tenants must have room.
+	maxRejectedTenants = maxTenants / 2
+)
 
 // bounds are the upper bounds of the lag, exclusive. A lag below the first bound means that the event
 // time is after the arrival.
@@ -72,7 +79,7 @@ type Counter struct {
 
 	mu      sync.Mutex
 	tenants map[string]*tenant
-	streams int // number of streams of all tenants; the name "" counts as a stream of each tenant that has it
+	streams int // number of streams of all tenants, without the name ""
 }
 
 type tenant struct {
@@ -100,7 +107,9 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 			continue
 		}
 		if last == nil || r.Tenant != last.Tenant {
-			t, s = c.tenant(r.Tenant), nil
+			if t, s, last = c.tenant(r.Tenant, outcome == varve.Rejected), nil, nil; t == nil {
+				continue
+			}
 			m = t.minute(minute)
 		}
 		if s == nil || r.Stream != last.Stream {
@@ -118,11 +127,13 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// tenant returns the counts of a tenant. The number of tenants is not limited, because each has
-// an API key.
-func (c *Counter) tenant(name string) *tenant {
-	t := c.tenants[name]
-	if t == nil {
+// tenant returns the counts of a tenant, or nil if the tenant is not counted.
+func (c *Counter) tenant(name string, rejected bool) *tenant {
+	t, limit := c.tenants[name], maxTenants
+	if rejected {
+		limit = maxRejectedTenants
+	}
+	if t == nil && len(c.tenants) < limit {
 		t = &tenant{streams: map[string]*Stream{}}
 		c.tenants[name] = t
 	}
@@ -142,7 +153,9 @@ func (c *Counter) stream(t *tenant, name string, rejected bool) *Stream {
 	if s == nil {
 		s = &Stream{Name: name, Lag: make([]int64, len(bounds)+1)}
 		t.streams[name] = s
-		c.streams++
+		if name != "" {
+			c.streams++
+		}
 	}
 	return s
 }

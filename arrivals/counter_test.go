@@ -101,8 +101,41 @@ func TestCounter_BoundsStreams(t *testing.T) {
 	for i := range s {
 		stored += s[i].Stored
 	}
-	if len(s) > 1000 || stored != 3000 || s[0].Name != "" || s[0].Stored < 2000 {
+	if len(s) > 1001 || stored != 3000 || s[0].Name != "" || s[0].Stored < 2000 {
 		t.Errorf("%d streams have %d readings, and the rest %d", len(s), stored, s[0].Stored)
+	}
+}
+
+// TestCounter_BoundsTenants checks that the number of counted tenants is limited. Names in rejected readings, which
+// may be any text, must leave room for other tenants and their streams.
+func TestCounter_BoundsTenants(t *testing.T) {
+	c := arrivals.New(func() time.Time { return noon })
+	const tenants = 20_000
+	counted := func(prefix string) (n int) {
+		for i := range tenants {
+			if m := c.Report(fmt.Sprint(prefix, i)).Minutes[arrivals.Minutes]; m.Stored+m.Rejected > 0 {
+				n++
+			}
+		}
+		return n
+	}
+	for i := range tenants {
+		c.Add(batch(fmt.Sprint("bad", i), "x", 0, varve.Rejected))
+	}
+	if n := counted("bad"); n != 5000 {
+		t.Errorf("%d tenants of rejected readings are counted, want 5000", n)
+	}
+	readings, verdicts := batch("acme", "weather", 0, varve.Rejected)
+	stored, outcome := batch("acme", "weather", 0, varve.Stored)
+	c.Add(append(readings, stored...), append(verdicts, outcome...))
+	if s := c.Report("acme").Streams; len(s) != 1 || s[0].Name != "weather" || s[0].Stored != 1 {
+		t.Errorf("got %+v, want the stored reading of stream weather", s)
+	}
+	for i := range tenants {
+		c.Add(batch(fmt.Sprint("good", i), "x", 0, varve.Stored))
+	}
+	if n := counted("good"); n != 4999 {
+		t.Errorf("%d further tenants are counted, want 4999", n)
 	}
 }
 

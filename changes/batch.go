@@ -79,19 +79,30 @@ func (r *Rows) readBatch(ctx context.Context) (*batch, error) {
 
 // continueBatch reads the markers of a batch from the device of the cursor on. It omits that device if all
 // of the device's readings were returned.
+//
+// The last minute may have had no end when the batch was first read, and any number of markers since. So a
+// part of its devices is read. Only their markers of earlier minutes belong to the result.
 func (r *Rows) continueBatch(ctx context.Context, b *batch) error {
 	first, last := minuteOf(b.from), minuteOf(b.to-1)
-	from := ""
-	if first == last {
-		if from = deviceKey(first, r.at.Device); r.at.Part {
-			from = minuteText(first) + separator + r.at.Device + separator
-		}
+	from := deviceKey(last, r.at.Device)
+	if r.at.Part {
+		from = minuteText(last) + separator + r.at.Device + separator
 	}
-	markers, more, err := r.markers(ctx, first, last, from, first != last)
+	markers, more, err := r.markers(ctx, max(first, last), last, from, false)
 	if err != nil {
 		return err
 	}
-	b.more = more
+	if b.more = more; first < last {
+		earlier, _, err := r.markers(ctx, first, last-1, "", true)
+		if err != nil {
+			return err
+		}
+		if more {
+			end := markers[len(markers)-1].device
+			earlier = slices.DeleteFunc(earlier, func(m marker) bool { return m.device > end })
+		}
+		markers = append(earlier, markers...)
+	}
 	b.addMarkers(slices.DeleteFunc(markers, func(m marker) bool {
 		return m.device < r.at.Device || m.device == r.at.Device && !r.at.Part
 	}))
@@ -143,8 +154,8 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 // marker is at the given sort key, or after it. The result "more" reports whether others follow. For a
 // device and a minute, markers returns all markers or none.
 //
-// If "all" is set, it returns all markers of the range. It then fails if the range has more than twice
-// batchMarkers. No answer had a cursor with such a range, so a client has forged the cursor.
+// If "all" is set, it returns all markers of the range, whose minutes are settled. It then fails if the range
+// has more than twice batchMarkers: no answer had a cursor with such a range, so a client has forged the cursor.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream
 	span := registry.Span{PKs: s.shards(), From: max(minuteText(first), from), To: minuteText(last + 1), Limit: batchMarkers, Consistent: true}

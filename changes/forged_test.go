@@ -57,6 +57,34 @@ func TestChanges_RefuseForgedCursors(t *testing.T) {
 	}
 }
 
+// TestChanges_ContinueInFilledMinute continues in a range of two minutes after many further devices sent in the
+// second minute. The cursor must stay valid, and all readings must be returned.
+func TestChanges_ContinueInFilledMinute(t *testing.T) {
+	w := newWorld(t, nil)
+	defer w.close()
+	w.send(0, w.reading("a", w.clock), w.reading("b", w.clock), w.reading("z", w.clock))
+	w.pass(65 * time.Second)
+	w.send(0, w.reading("c", w.clock), w.reading("z", w.clock))
+	w.pass(time.Second)
+	c := &consumer{got: map[string]time.Time{}}
+	if w.poll(c, 1); len(c.got) != 1 || c.cursor.Until.Before(start.Add(time.Minute)) {
+		t.Fatalf("%d readings, cursor %+v; want one reading, and a range of two minutes", len(c.got), c.cursor)
+	}
+	markers := make([]store.Item, 34_000)
+	for i := range markers { // each device has markers of 16 event hours
+		markers[i].PK = fmt.Sprintf("CHANGES#%s/%s#%02d", weather.Tenant, weather.Name, i/16%16)
+		markers[i].SK = fmt.Sprintf("%010d\x1fd%05d\x1f%d\x1f1", w.clock.Unix()/60, i/16, i%16)
+	}
+	if err := w.store.PutAll(t.Context(), markers); err != nil {
+		t.Fatal(err)
+	}
+	w.send(0, w.reading("a", w.clock), w.reading("z", w.clock))
+	w.pass(time.Minute)
+	if w.check(c); len(c.got) != len(w.made) {
+		t.Errorf("%d readings, want %d", len(c.got), len(w.made))
+	}
+}
+
 // TestChanges_BoundPagesByBytes reads large readings of one device and of many devices. No page may
 // exceed a MiB by more than one reading.
 func TestChanges_BoundPagesByBytes(t *testing.T) {

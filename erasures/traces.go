@@ -13,12 +13,12 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// found has the records about a device that an erasure deletes. Their keys are in the order of the
-// deletion.
+// found has the records about a device that an erasure deletes.
 type found struct {
 	Traces
 
 	keys    []store.Key
+	alerts  []store.Key // deleted after all other keys: see alerts.Trail
 	rejects []rejects.Reject
 }
 
@@ -28,7 +28,7 @@ func (e *Eraser) findTraces(ctx context.Context, s *scope) (f found, err error) 
 	if err != nil {
 		return f, err
 	}
-	f.Alerts, f.keys = trail.Alerts, trail.Keys
+	f.Alerts, f.keys, f.alerts = len(trail.Alerts), trail.Others, trail.Alerts
 	if s.Stream == "" {
 		entries, keys, err := devicelog.FindEntries(ctx, e.opts.Items, s.Tenant, s.Device, s.Window)
 		if err != nil {
@@ -96,7 +96,7 @@ func (e *Eraser) findSeriesRecords(ctx context.Context, s *scope, f *found) erro
 // findDeviceRecords finds the registration of the device, and all other items of its partition.
 func (e *Eraser) findDeviceRecords(ctx context.Context, s *scope, f *found) error {
 	known := map[store.Key]bool{}
-	for _, k := range f.keys {
+	for _, k := range slices.Concat(f.keys, f.alerts) {
 		known[k] = true
 	}
 	q := store.ItemQuery{PK: registry.DevicePK(s.Tenant, s.Device), Consistent: true}
@@ -127,9 +127,11 @@ func (e *Eraser) eraseTraces(ctx context.Context, s *scope) (Traces, error) {
 	if err := e.opts.Rejects.Delete(ctx, s.Tenant, f.rejects); err != nil {
 		return Traces{}, err
 	}
-	for part := range slices.Chunk(f.keys, 500) {
-		if err := e.opts.Items.DeleteAll(ctx, part); err != nil {
-			return Traces{}, fmt.Errorf("delete records of device %s: %w", s.Device, err)
+	for _, keys := range [][]store.Key{f.keys, f.alerts} {
+		for part := range slices.Chunk(keys, 500) {
+			if err := e.opts.Items.DeleteAll(ctx, part); err != nil {
+				return Traces{}, fmt.Errorf("delete records of device %s: %w", s.Device, err)
+			}
 		}
 	}
 	return f.Traces, nil

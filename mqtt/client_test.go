@@ -345,3 +345,18 @@ func TestClient_CutsLongMessages(t *testing.T) {
 		})
 	}
 }
+
+// TestClient_StoresMessagesWithLongProperties checks that properties of MQTT 5 above the maximum length neither cut
+// the payload nor end the connection.
+func TestClient_StoresMessagesWithLongProperties(t *testing.T) {
+	w, b := newWorld(t, 10), startBroker(t)
+	w.client(t, b, protocol("5"))
+	d, _ := connect(t, b.address, "d1", "", "")
+	for i, size := range []int{60_000, 67_500, 130_000} { // the limit of a packet is 67,540 bytes
+		d.publish(t, "varve/w/d1", reading(i), func(p *v5.Publish) {
+			half := strings.Repeat("x", size/2)
+			p.Properties.ContentType, p.Properties.CorrelationData = half, []byte(half)
+		})
+	}
+	within(t, "three readings", func() bool { return w.stored(t, varve.DefaultTenant, "d1") == 3 })
+}

@@ -116,8 +116,8 @@ type bufferedConn struct {
 	in cutter
 }
 
-func newBufferedConn(c net.Conn, o *ClientOptions) *bufferedConn {
-	return &bufferedConn{Conn: c, in: cutter{in: bufio.NewReaderSize(watched{c}, 64<<10), limit: maxPacket(o.Receiver.opts.MaxMessage)}}
+func newBufferedConn(c net.Conn, o *ClientOptions, isV5 bool) *bufferedConn {
+	return &bufferedConn{Conn: c, in: cutter{in: bufio.NewReaderSize(watched{c}, 64<<10), isV5: isV5, limit: maxPacket(o.Receiver.opts.MaxMessage)}}
 }
 
 // watched is a connection whose reads fail if the broker sends nothing for longer than the constant

@@ -30,7 +30,7 @@ func connect311(ctx context.Context, o *ClientOptions, receive func(*message)) (
 			if err != nil {
 				return nil, err
 			}
-			return newBufferedConn(conn, o), nil
+			return newBufferedConn(conn, o, false), nil
 		})
 	l.client = paho.NewClient(options)
 	limited, cancel := context.WithTimeout(ctx, 2*dialLimit)

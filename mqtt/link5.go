@@ -66,7 +66,7 @@ func connect5(ctx context.Context, o *ClientOptions, receive func(*message)) (li
 	}
 	l := &link5{failure: newFailure()}
 	l.client = paho.NewClient(paho.ClientConfig{
-		ClientID: o.ClientID, Conn: newBufferedConn(conn, o), PacketTimeout: answerLimit, PingHandler: pinger{},
+		ClientID: o.ClientID, Conn: newBufferedConn(conn, o, true), PacketTimeout: answerLimit, PingHandler: pinger{},
 		EnableManualAcknowledgment: true, SendAcksInterval: ackInterval,
 		OnPublishReceived: []func(paho.PublishReceived) (bool, error){func(p paho.PublishReceived) (bool, error) {
 			receive(l.message(p.Packet))

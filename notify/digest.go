@@ -31,6 +31,16 @@ func (s *Sender) digestFor(notifier string, a *alerts.Alert) (id string, due tim
 	return d.id, d.due
 }
 
+// closeDigest makes sure that no message joins a digest that is sent now. The time at which the digest was
+// due does not suffice, because the clock may be set back.
+func (s *Sender) closeDigest(j *job) {
+	first := j.parts[0]
+	key := digestKey{first.Notifier, first.of.rec.Tenant, first.of.rec.Rule}
+	if d := s.digests[key]; d != nil && d.id == first.Digest {
+		delete(s.digests, key)
+	}
+}
+
 func (s *Sender) dueDigests(now time.Time) map[string][]*job {
 	byID := map[string]*job{}
 	for _, w := range s.works {

@@ -155,6 +155,7 @@ func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 			for _, p := range j.parts {
 				p.sending = true
 			}
+			s.closeDigest(j)
 		}
 		send = func() batchResult {
 			sendAll(ctx, o.Notifier, jobs)
@@ -231,17 +232,15 @@ func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 		rec.trim()
 		list = append(list, rec)
 	}
-	if err := s.held.Check(ctx); err != nil {
-		return err
+	err := s.held.Check(ctx)
+	if err == nil && len(list) > 0 {
+		err = s.records.write(ctx, list)
 	}
-	if len(list) > 0 {
-		if err := s.records.write(ctx, list); err != nil {
-			s.resting = now.Add(restFor)
-			s.reset()
-			return err
-		}
+	if err != nil {
+		s.resting = now.Add(restFor)
+		s.reset() // the records in memory differ from the stored ones
 	}
-	return nil
+	return err
 }
 
 func (s *Sender) applyResult(o *outlet, j *job, now time.Time, changed map[*record]bool) {

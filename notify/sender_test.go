@@ -302,3 +302,31 @@ func TestSender_RestsIfResultsCannotBeStored(t *testing.T) {
 		}
 	})
 }
+
+// TestSender_RecordsResultAfterFailedLeaseCheck sends a message while the lease must be extended, and the extension
+// fails once. The result of the message must be recorded later.
+func TestSender_RecordsResultAfterFailedLeaseCheck(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := &failing{Store: newStore(), prefix: "notify"}
+		r := &receiver{}
+		w := open(t, s, all(r)) // acquires the lease for 30 seconds
+		w.hot()
+		wait(13 * time.Second)
+		r.setFault(func(*notify.Message) error {
+			r.setFault(nil)
+			<-time.After(1500 * time.Millisecond) // until the second half of the lease
+			s.fails.Store(true)
+			time.AfterFunc(100*time.Millisecond, func() { s.fails.Store(false) })
+			return nil
+		})
+		w.send("a", time.Now(), 35)
+		wait(2 * time.Minute)
+		list, err := notify.Deliveries(t.Context(), s, notify.DeliveryList{Tenant: tenant})
+		if err != nil || len(list.Items) != 1 || list.Items[0].State != notify.Delivered {
+			t.Errorf("%+v, %v, want one delivered message", list.Items, err)
+		}
+		if n := w.entries(); n != 0 {
+			t.Errorf("%d entries remain in the outbox", n)
+		}
+	})
+}

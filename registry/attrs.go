@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -32,7 +33,17 @@ func TimeText(t time.Time) string {
 }
 
 // ParseTime parses a text that TimeText formatted.
-func ParseTime(text string) (time.Time, error) { return time.Parse(keyTime, text) }
+func ParseTime(text string) (time.Time, error) { return ParseStored(keyTime, text) }
+
+// ParseStored parses a stored time in the given layout. Earlier versions stored times of January 1, 10000:
+// clients had sent them as times of 9999 in zones west of UTC. ParseStored returns such a time a day
+// earlier, because JSON has no years after 9999.
+func ParseStored(layout, text string) (time.Time, error) {
+	if clock, ok := strings.CutPrefix(text, "10000-01-01"); ok {
+		text = "9999-12-31" + clock
+	}
+	return time.Parse(layout, text)
+}
 
 // TimeValue returns a time as an attribute value.
 func TimeValue(t time.Time) varve.Value { return varve.StringValue(TimeText(t)) }

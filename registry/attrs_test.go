@@ -57,3 +57,16 @@ func TestAllShards_IncludesEveryShardPK(t *testing.T) {
 		t.Errorf("%d partitions, want 32", len(all))
 	}
 }
+
+// TestParseTime_ReadsYear10000 reads times that earlier versions stored for times of 9999 in zones west of
+// UTC.
+func TestParseTime_ReadsYear10000(t *testing.T) {
+	at := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
+	got, err := registry.ParseTime(registry.TimeText(at))
+	if want := "9999-12-31T00:59:59Z"; err != nil || got.Format(time.RFC3339) != want {
+		t.Errorf("%s: %s, %v, want %s", registry.TimeText(at), got, err, want)
+	}
+	if _, err := got.MarshalJSON(); err != nil {
+		t.Error(err)
+	}
+}
