@@ -28,8 +28,8 @@ type Archive struct {
 	PlanAcceptance func(context.Context, grid.Table) (*archive.Acceptance, error)
 	// Accept makes the record of a table describe its stored archive, if the plan still has the given digest.
 	Accept func(ctx context.Context, t grid.Table, digest string) (archive.Record, error)
-	// Target is the store into which tables are restored.
-	Target archive.Target
+	// Restore restores a dropped table from its archive.
+	Restore func(context.Context, grid.Table) error
 }
 
 // addTo adds the time of archiving to the description of a table. The arguments "at" and "why" are parts
@@ -89,14 +89,14 @@ func (h *archiveHandler) addRoutes(o *operations) {
 	huma.Register(o.api, op("list-archives", http.MethodGet, "/v1/archives", "The archives of tables",
 		"Readings, size, time and state of each archive. Existing tables have one only after they were retired, or were archived by hand."), h.list)
 	huma.Register(o.api, op("archive-table", http.MethodPost, one, "Archive a table now",
-		"Answers after the files were written, read back and recounted. 409 if readings may still be written to the table. If the archive exists and is whole, nothing is written."), h.archiveTable)
+		"Answers after the files were written, read back and recounted. 409 if readings may still be written to the table. If the archive exists and is whole, nothing is written. 503 while another job writes, merges or deletes archives."), h.archiveTable)
 	verify := op("verify-archive", http.MethodPost, one+"/verify", "Verify an archive",
 		"Reads all files, decodes and counts every reading, and compares the digests of each series and day. 503 if a file is missing or has changed; the message names it. The answer lists unrecorded files in both cases, and none is deleted.")
 	verify.Responses = verifyResponses(o)
 	huma.Register(o.api, verify, h.verify)
 	h.addAcceptance(o)
 	huma.Register(o.api, op("restore-archive", http.MethodPost, one+"/restore", "Restore a dropped table from its archive",
-		"Writes the readings into a new table with their original arrivals, and puts the table on hold. 409 if the table exists. Expired readings stay excluded from queries without archive=true."), h.restore)
+		"Writes the readings into a new table with their original arrivals, and puts the table on hold. 409 if the table exists, 503 while another job writes, merges or deletes archives. Expired readings stay excluded from queries without archive=true."), h.restore)
 	huma.Register(o.api, op("hold-archive", http.MethodPut, one+"/hold", "Put an archive on hold",
 		"For as long as it is on hold, the archive is not deleted after archive.retention. 409 if it is being deleted."), h.hold)
 	huma.Register(o.api, op("release-archive", http.MethodDelete, one+"/hold", "Release the hold on an archive",
@@ -207,7 +207,7 @@ func (h *archiveHandler) verify(ctx context.Context, in *byName) (*reply[wire.Ar
 func (h *archiveHandler) restore(ctx context.Context, in *byName) (*reply[wire.ArchiveInfo], error) {
 	r, err := h.find(ctx, in.Name)
 	if err == nil {
-		err = archiveProblem(h.Archiver.Restore(ctx, r, h.Target))
+		err = archiveProblem(h.Restore(ctx, r.Table))
 	}
 	if err != nil {
 		return nil, h.problem(err)

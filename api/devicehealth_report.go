@@ -72,15 +72,18 @@ func (s *healthReport) addHours(ctx context.Context, b *wire.DeviceHealth) error
 			Series: varve.Series{Tenant: s.tenant, Stream: of.Stream, Device: b.Device},
 			Period: rollup.Hourly, Window: s.window, Fields: noField, Limit: rollup.MaxLimit,
 		}
-		err := s.reads.inTurn(ctx, func() error {
-			page, err := s.rollups.Read(ctx, q) // a page has all hours of the longest window
-			for i := range page.Rollups {
-				hours[page.Rollups[i].Start.Unix()] = true
+		for more := true; more; {
+			err := s.reads.inTurn(ctx, func() error {
+				page, err := s.rollups.Read(ctx, q)
+				for i := range page.Rollups {
+					hours[page.Rollups[i].Start.Unix()] = true
+				}
+				q.Window.From, more = page.Next, !page.Next.IsZero()
+				return err
+			})
+			if err != nil {
+				return err
 			}
-			return err
-		})
-		if err != nil {
-			return err
 		}
 	}
 	due, err := s.hoursDue(ctx, b, hours)

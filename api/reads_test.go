@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -107,4 +108,35 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// TestRollups_AreReadInTurn reads the roll-ups of an hour with several requests at a time. Only one of them may
+// use the store at a time, because the limit is 1.
+func TestRollups_AreReadInTurn(t *testing.T) {
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.ReadsAtWork = 1 })
+	s.write(good(noon))
+	var reading, most, calls atomic.Int32
+	s.store.set(&s.store.read, func(grid.Table) error {
+		if n := reading.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		for range 1000 {
+			runtime.Gosched() // so that other requests get here
+		}
+		reading.Add(-1)
+		calls.Add(1)
+		return nil
+	})
+	var ended sync.WaitGroup
+	for range 8 {
+		ended.Go(func() {
+			if r := s.get("/v1/streams/weather/devices/d1/rollups"); r.status != http.StatusOK {
+				t.Errorf("%d %s", r.status, r.body)
+			}
+		})
+	}
+	ended.Wait()
+	if most.Load() != 1 || calls.Load() < 8 {
+		t.Errorf("%d reads, at most %d at a time; want at least 8, and one at a time", calls.Load(), most.Load())
+	}
 }

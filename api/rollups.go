@@ -23,6 +23,7 @@ type rollupsHandler struct {
 	*directory
 	reader     *rollup.Reader // if nil, roll-ups are off
 	aggregator *rollup.Aggregator
+	reads      *reads
 	now        func() time.Time
 }
 
@@ -38,7 +39,7 @@ func (h *rollupsHandler) addRoutes(o *operations) {
 		OperationID: "read-rollups", Summary: "Count, sum, min, max, mean, first and last of a device's numbers, by hour or day", Tags: []string{"rollups"},
 		Description: "Exact at any time: covers all distinct readings acknowledged before, including readings that expired since. " +
 			"Every period that overlaps the window is included as a whole; periods without readings are omitted. " +
-			"Send next as from for the following page; a page may be empty and not the last.",
+			"Send next as from for the following page; a page may be short or empty and not the last.",
 		Parameters: slices.Concat(series, period, times, queryParams(
 			"fields", "only these, separated by commas",
 			"limit", "maximum number of periods, up to 10000; default 1000",
@@ -61,7 +62,11 @@ func (h *rollupsHandler) getRollups(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	page, err := h.reader.Read(r.Context(), q)
+	var page rollup.Page
+	err = h.reads.inTurn(r.Context(), func() (err error) {
+		page, err = h.reader.Read(r.Context(), q)
+		return err
+	})
 	if err != nil {
 		h.fail(w, r, err)
 		return

@@ -60,7 +60,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		&aggregateHandler{
 			responder: a, directory: d, archive: &o.Archive, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory), engine: aggregates,
 		},
-		&rollupsHandler{responder: a, directory: d, reader: o.Rollups, aggregator: o.Aggregator, now: o.Now},
+		&rollupsHandler{responder: a, directory: d, reader: o.Rollups, aggregator: o.Aggregator, reads: s.reads, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
 		&snapshotsHandler{responder: a, make: o.Snapshot, limits: o.Limits, draining: draining},
 		tables, &tableArrivalsHandler{tablesHandler: tables, scanner: tablescan.Scanner{Source: o.Tables, InTurn: s.reads.inTurn}},

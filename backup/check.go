@@ -47,11 +47,16 @@ func (p *Place) read(ctx context.Context, f *File) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return body, f.compare(body)
+}
+
+// compare returns an error if the stored bytes of a file differ from the written ones.
+func (f *File) compare(body []byte) error {
 	if n := int64(len(body)); n != f.Size {
-		return nil, fmt.Errorf("it has %d bytes, and %d were written", n, f.Size)
+		return fmt.Errorf("it has %d bytes, and %d were written", n, f.Size)
 	}
 	if sum := objectstore.SumOf(body); sum != f.SHA256 {
-		return nil, fmt.Errorf("its content has changed: the SHA-256 is %s, not %s", sum, f.SHA256)
+		return fmt.Errorf("its content has changed: the SHA-256 is %s, not %s", sum, f.SHA256)
 	}
-	return body, nil
+	return nil
 }

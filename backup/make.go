@@ -43,14 +43,23 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, lock.unlock(ctx)) }()
-	last, err := p.last(ctx, s.Store)
+	earlier, err := p.ownManifests(ctx, s.Store)
 	if err != nil {
 		return nil, err
+	}
+	var last *Manifest
+	if len(earlier) > 0 {
+		last = earlier[len(earlier)-1]
 	}
 	if last != nil && !s.Created.After(last.Created) {
 		return nil, p.failed(fmt.Errorf("backup %s is not older than this one: correct the clock, or delete %s of a wrong clock", last.Name(), p.prefix+last.key()))
 	}
-	m := maker{Place: p, lock: lock, ctx: ctx, report: &Report{Manifest: &Manifest{Format: format, Store: s.Store, Created: s.Created.UTC(), Version: s.Version, Damage: s.Damage}}, check: s.Check}
+	m := maker{Place: p, lock: lock, ctx: ctx, report: &Report{Manifest: &Manifest{Format: format, Store: s.Store, Created: s.Created.UTC(), Version: s.Version, Damage: s.Damage}}, check: s.Check, intact: map[string]bool{}}
+	for _, old := range earlier {
+		for i := range old.Files {
+			m.intact[old.Files[i].key()] = true
+		}
+	}
 	if m.stored, err = p.list(ctx, filesPrefix); err != nil {
 		return nil, err
 	}
@@ -88,9 +97,9 @@ func (p *Place) putManifest(ctx context.Context, key string, data []byte) error 
 	}
 }
 
-// last returns the last backup, or nil if the place has none. It fails if the place belongs to
-// another store.
-func (p *Place) last(ctx context.Context, store string) (*Manifest, error) {
+// ownManifests returns the readable backups, the oldest first. It fails if the place belongs to another
+// store.
+func (p *Place) ownManifests(ctx context.Context, store string) ([]*Manifest, error) {
 	list, err := p.Manifests(ctx)
 	if err != nil && len(list) == 0 {
 		return nil, err // no manifest can be read, so the store of the backups is unknown
@@ -100,10 +109,7 @@ func (p *Place) last(ctx context.Context, store string) (*Manifest, error) {
 			return nil, p.failed(fmt.Errorf("has backups of store %s, and this is store %s: name another place", m.Store, store))
 		}
 	}
-	if len(list) == 0 {
-		return nil, nil
-	}
-	return list[len(list)-1], nil
+	return list, nil
 }
 
 // known returns the files of a backup by their paths.
@@ -122,6 +128,7 @@ type maker struct {
 	lock    *mark
 	ctx     context.Context
 	stored  map[string]int64 // sizes in bytes of the files in the place, by key
+	intact  map[string]bool  // keys of the files that a backup lists, or that were read back
 	counter counter
 	report  *Report
 	check   func(path string) (damage, err error) // Snapshot.Check
@@ -182,7 +189,11 @@ func (m *maker) addFile(dir string, f *File) error {
 			f.Damage = damage.Error()
 		}
 	}
-	if m.has(f) {
+	stored, err := m.checkStored(f)
+	if err != nil {
+		return err
+	}
+	if stored {
 		m.report.Known++
 		return nil
 	}
@@ -192,10 +203,31 @@ func (m *maker) addFile(dir string, f *File) error {
 	if _, err := m.read(m.ctx, f); err != nil {
 		return fmt.Errorf("read back: %w", err)
 	}
-	m.stored[f.key()] = f.Size
+	m.stored[f.key()], m.intact[f.key()] = f.Size, true
 	m.report.Written++
 	m.report.WrittenBytes += f.Size
 	return nil
+}
+
+// checkStored reports whether the place has an intact copy of a file. If no backup lists the file,
+// checkStored reads it, because its writer may have ended before the check. It deletes a file with other bytes.
+func (m *maker) checkStored(f *File) (bool, error) {
+	key := f.key()
+	if _, ok := m.stored[key]; !ok {
+		return false, nil
+	}
+	if m.has(f) && m.intact[key] {
+		return true, nil
+	}
+	body, err := m.objects.Get(m.ctx, m.prefix+key, 0, -1)
+	if err != nil {
+		return false, fmt.Errorf("read back: %w", err)
+	}
+	if f.compare(body) != nil {
+		return false, m.delete(m.ctx, key)
+	}
+	m.intact[key] = true
+	return true, nil
 }
 
 // listFiles returns the files of a folder with their sizes and times, ordered by path.

@@ -3,9 +3,12 @@ package backup_test
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/varvedb/varve/backup"
 	"github.com/varvedb/varve/objectstore"
 )
 
@@ -37,5 +40,38 @@ func TestMake_ReadsBack(t *testing.T) {
 		if objects.puts == 0 {
 			t.Errorf("%s: no object was altered", dir)
 		}
+	}
+}
+
+// TestMake_ReplacesAlteredFiles alters the files of a backup whose process ended before it wrote the manifest.
+// The next backup must not use them as they are, although their sizes are right.
+func TestMake_ReplacesAlteredFiles(t *testing.T) {
+	w := newWorld(t)
+	w.write(400)
+	made, err := w.make(w.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range made.Manifest.Files {
+		w.edit(made.Manifest, i, func(data []byte) []byte {
+			if len(data) > 0 {
+				data[len(data)/2] ^= 1
+			}
+			return data
+		})
+	}
+	if err := os.RemoveAll(filepath.Join(w.dir, "some/store/backups")); err != nil {
+		t.Fatal(err)
+	}
+	made, err = w.make(w.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := w.place.Verify(t.Context(), []*backup.Manifest{made.Manifest})
+	if err != nil || len(problems) > 0 {
+		t.Fatal(problems, err)
+	}
+	if got := w.restored(made.Manifest); got != w.sent {
+		t.Errorf("%d restored readings, want %d", got, w.sent)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -347,46 +346,4 @@ func (e *Engine) expireArchives(ctx context.Context) error {
 		e.archives.opts.Expired(deleted, err)
 	}
 	return errors.Join(unfinished, err)
-}
-
-// ArchiveNow archives tables by name, whether their readings have expired or not. It fails for missing
-// tables, for tables of other programs, and for tables to which readings may still be written.
-func (e *Engine) ArchiveNow(ctx context.Context, tables []grid.Table) (records []archive.Record, err error) {
-	infos, err := e.Rotator.Tables(ctx)
-	if err != nil {
-		return nil, err
-	}
-	due := map[grid.Table]*store.Info{}
-	for i := range infos {
-		due[infos[i].Table] = &infos[i]
-	}
-	policy := e.Rotator.Policy()
-	for _, t := range tables {
-		switch in := due[t]; {
-		case in == nil:
-			return nil, varve.Errorf(varve.NotFound, "table %s does not exist", t)
-		case !in.Owned:
-			return nil, varve.Errorf(varve.Conflict, "table %s has no owner tag: it belongs to another program", t)
-		case e.Now().Before(in.Month.End().Add(policy.Seal)):
-			return nil, varve.Errorf(varve.Conflict, "table %s may still be written to: archive it after %s", t, in.Month.End().Add(policy.Seal).Format(time.RFC3339))
-		}
-	}
-	for _, t := range slices.SortedFunc(maps.Keys(toSet(tables)), grid.Table.Compare) {
-		begin := time.Now()
-		r, err := e.Archiver.Archive(ctx, due[t])
-		e.archives.record(e.Now(), t, r, time.Since(begin), err)
-		if err != nil {
-			return records, err
-		}
-		records = append(records, r)
-	}
-	return records, nil
-}
-
-func toSet(tables []grid.Table) map[grid.Table]bool {
-	set := map[grid.Table]bool{}
-	for _, t := range tables {
-		set[t] = true
-	}
-	return set
 }

@@ -20,7 +20,8 @@ func (e *Engine) archivedTables(o Options) query.Archive {
 	if e.Archives == nil {
 		return nil
 	}
-	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, wholeTables: o.Rotation.ArchiveFirst || !o.Rotation.Drop}
+	_, expires := o.Store.(store.ExpiredKeeper) // its database may have deleted readings under earlier settings
+	return &archivedTables{reader: e.Archives, exact: o.Archive.ExactCounts, wholeTables: !expires && (o.Rotation.ArchiveFirst || !o.Rotation.Drop)}
 }
 
 // List implements query.Archive.
@@ -51,7 +52,7 @@ func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Wi
 // isIn reports whether a table has all readings of its archive. The table may lack some in two
 // cases:
 //
-//   - Expired readings are deleted before their table.
+//   - Expired readings are deleted before their table, or were so under earlier settings.
 //   - The table was recreated after it was archived, so it may come from an incomplete restore.
 func (a *archivedTables) isIn(in *store.Info, r *archive.Record) bool {
 	if a.exact {

@@ -159,6 +159,9 @@ func (p *pass) eraseTogether(ctx context.Context, tables []grid.Table) error {
 	for _, t := range slices.SortedFunc(maps.Keys(erased), grid.Table.Compare) {
 		if n := erased[t]; n > 0 {
 			p.erased += n
+			if r.State == Settling {
+				r.State = Erasing // an interruption must not end the erasure before the delay
+			}
 			r.Erased = addCount(r.Erased, archiveOf+t.Name(), r.Stream, n)
 			if err := p.e.put(ctx, r); err != nil {
 				return errors.Join(failed, err)

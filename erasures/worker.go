@@ -202,16 +202,14 @@ func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int
 	return 0, nil
 }
 
-// begin records that readings are being deleted. So an interruption cannot leave roll-ups or other
-// records of deleted readings.
+// begin records that readings are being deleted. So an interruption can neither leave roll-ups or other
+// records of deleted readings, nor end the erasure before the delay after the last deletion.
 func (p *pass) begin(ctx context.Context) error {
 	r := p.record
-	if r.rollupsDue && r.State != Held {
+	if r.rollupsDue && r.State == Erasing {
 		return nil
 	}
-	if r.rollupsDue = true; r.State == Held {
-		r.State = Erasing
-	}
+	r.rollupsDue, r.State = true, Erasing
 	return p.e.put(ctx, r)
 }
 

@@ -90,14 +90,15 @@ func (r *Reader) Read(ctx context.Context, q Query) (*Answer, error) {
 type adder struct {
 	period rollup.Period
 	answer Answer
-	end    int64 // end of the last period, in nanoseconds since 1970
+	end    int64 // end of the last period, in seconds since 1970; in nanoseconds, it could overflow
 	forms  block.Forms
 }
 
 func (a *adder) add(p varve.Position) {
-	if n := len(a.answer.Periods); n == 0 || p.Time >= a.end {
-		start := startOf(a.period, p.Time/int64(time.Second))
-		a.end = (start + secondsOf(a.period)) * int64(time.Second)
+	sec := p.Time / int64(time.Second)
+	if n := len(a.answer.Periods); n == 0 || sec >= a.end {
+		start := startOf(a.period, sec)
+		a.end = start + secondsOf(a.period)
 		a.answer.Periods = append(a.answer.Periods, Count{Start: time.Unix(start, 0).UTC()})
 	}
 	hash := HashOf(p)

@@ -16,6 +16,9 @@ import (
 const (
 	MaxLimit     = 10_000 // the largest number of roll-ups in a page
 	DefaultLimit = 1_000  // the limit of a query whose limit is 0
+	// pageBytes is the size of the stored items from which a page gets no further period. It has room for
+	// MaxLimit periods of a few fields. In memory, an item needs about three times its size.
+	pageBytes = 16 << 20
 )
 
 // Query selects roll-ups of one series.
@@ -35,8 +38,9 @@ type Rollup struct {
 	Partial
 }
 
-// Page is a list of roll-ups, in order. Periods without readings have no roll-up. Callers must not change
-// the list, because the reader may return it again.
+// Page is a list of roll-ups, in order. Periods without readings have no roll-up. If roll-ups have many
+// fields, a page has fewer periods than the limit allows. Callers must not change the list, because the
+// reader may return it again.
 type Page struct {
 	Rollups []Rollup
 	// Next is where the window of the next page begins. It is zero on the last page. A page may
@@ -200,14 +204,14 @@ func (b *pageBuilder) build(ctx context.Context) (page Page, err error) {
 
 var errPageFull = errors.New("the page is full")
 
-// readStored reads stored partials until the page has as many periods as the limit allows.
+// readStored reads stored partials until the page has as many periods or bytes as the limits allow.
 func (b *pageBuilder) readStored(ctx context.Context) error {
 	from, to := hourKeyFrom(b.span.from), hourKeyFrom(b.span.to)
 	if b.q.Period == Daily {
 		from, to = dayKeyFrom(b.span.from/b.hours), dayKeyFrom(b.span.to/b.hours)
 	}
 	b.stored = partialSet{}
-	last, periods := int64(-1), 0
+	last, periods, bytes := int64(-1), 0, 0
 	q := store.ItemQuery{PK: partitionOf(b.q.Series), From: from, To: to, Consistent: true}
 	err := b.scanItems(ctx, q, func(it *store.Item) error {
 		at, part, err := parsePartialKey(it.SK)
@@ -215,10 +219,13 @@ func (b *pageBuilder) readStored(ctx context.Context) error {
 			return err
 		}
 		if at.hour != last && part == 0 {
-			if last, periods = at.hour, periods+1; periods > b.q.Limit {
+			if last, periods = at.hour, periods+1; periods > b.q.Limit || bytes >= pageBytes {
 				b.span.to = at.hour * b.hours
 				return errPageFull
 			}
+		}
+		for _, v := range it.Attrs {
+			bytes += len(v.Text()) // parsed fields retain these texts, even if the query excludes other fields
 		}
 		return b.stored.addItem(it, at, part, b.only)
 	})

@@ -297,11 +297,17 @@ func writeNarrow(c *block.Column, written map[int][]int) error {
 	return nil
 }
 
+// cell is the value of a field in one row of a block.
+type cell struct {
+	row   int
+	value varve.Value
+}
+
 // addOthers adds the values in the column "others" to a block. These values do not fit into a column of
-// their field.
+// their field. A block can have many such fields with few values each, so memory grows with the values.
 func (a *assembly) addOthers(b *block.Block, from, to int) error {
 	c := &a.columns[a.layout.others()]
-	values := map[string][]varve.Value{}
+	cells := map[string][]cell{} // by name of the field, in the order of the rows
 	for row := from; row < to && c.count > 0; row++ {
 		if !c.has(row) {
 			continue
@@ -317,24 +323,23 @@ func (a *assembly) addOthers(b *block.Block, from, to int) error {
 			if err != nil {
 				return fmt.Errorf("others %.80q: field %q: %w", text, name, err)
 			}
-			if values[name] == nil {
-				values[name] = make([]varve.Value, to-from)
-			}
-			values[name][row-from] = v
+			cells[name] = append(cells[name], cell{row - from, v})
 		}
 	}
-	for name, list := range values {
+	for name, list := range cells {
 		at, found := slices.BinarySearchFunc(b.Columns, name, func(c block.Column, name string) int { return strings.Compare(c.Name, name) })
 		if !found {
-			b.Columns = slices.Insert(b.Columns, at, mixedColumn(name, list))
-			continue
+			b.Columns = slices.Insert(b.Columns, at, block.Column{})
 		}
-		for i := range list {
-			if list[i].IsZero() {
-				list[i] = b.Columns[at].Value(i)
+		typed := b.Columns[at]
+		b.Columns[at] = mixedColumn(name, to-from, func(row int) (v varve.Value) {
+			if len(list) > 0 && list[0].row == row {
+				v, list = list[0].value, list[1:]
+			} else if found {
+				v = typed.Value(row)
 			}
-		}
-		b.Columns[at] = mixedColumn(name, list)
+			return v
+		})
 	}
 	return nil
 }
@@ -355,12 +360,13 @@ func looseValue(raw json.RawMessage) (varve.Value, error) {
 	}
 }
 
-// mixedColumn returns a column with values of any kind. The zero Value means that a reading lacks the
-// field.
-func mixedColumn(name string, values []varve.Value) block.Column {
-	c := block.Column{Name: name, Kinds: make([]byte, len(values)), Slots: make([]int32, len(values))}
+// mixedColumn returns a column with values of any kind. It calls the function "value" once for each row, in
+// order. The zero Value means that a reading lacks the field.
+func mixedColumn(name string, rows int, value func(row int) varve.Value) block.Column {
+	c := block.Column{Name: name, Kinds: make([]byte, rows), Slots: make([]int32, rows)}
 	bools := 0
-	for i, v := range values {
+	for i := range rows {
+		v := value(i)
 		c.Kinds[i] = byte(v.Kind())
 		switch v.Kind() {
 		case varve.KindNumber:

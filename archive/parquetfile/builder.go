@@ -21,6 +21,9 @@ const (
 	// groupBytes is the size of the values from which a row group gets no further row. A row group needs about
 	// 15 times its size while it is written.
 	groupBytes = 32 << 20
+	// groupSlots is the product of rows and fields from which a row group gets no further row. A reader needs
+	// about 5 bytes for each field in each row, even if the row lacks the field.
+	groupSlots = 16 << 20
 	// partRows is the largest number of rows that are added at a time.
 	partRows = 512
 )
@@ -131,7 +134,8 @@ func (b *Builder) Wait() error {
 }
 
 func (b *Builder) flushFull() error {
-	if b.group.rows() < b.opts.GroupRows && b.group.bytes < groupBytes {
+	g := b.group
+	if g.rows() < b.opts.GroupRows && g.bytes < groupBytes && g.rows()*len(g.fields) < groupSlots {
 		return nil
 	}
 	return b.flushGroup()

@@ -30,8 +30,14 @@ type loose struct {
 	value varve.Value
 }
 
-// valueBytes is the assumed memory of a value without its text. Most numbers need less.
-const valueBytes = 8
+const (
+	// valueBytes is the assumed memory of a value without its text. Most numbers need less.
+	valueBytes = 8
+	// fieldBytes is the assumed memory of a field without its values.
+	fieldBytes = 2000
+	// spareBytes limits the memory of the fields that the next row group reuses.
+	spareBytes = groupBytes / 4
+)
 
 // group collects the rows of one row group.
 type group struct {
@@ -42,21 +48,22 @@ type group struct {
 	fields  map[string]*field
 	recent  []*field // a cache: the field that a recent reading had at each index
 	loose   []loose
-	bytes   int // approximate size of the values in bytes
+	bytes   int // approximate size of the values and the fields in bytes
 }
 
 func newGroup() *group { return &group{fields: map[string]*field{}} }
 
 func (g *group) reset() {
 	g.runs, g.times, g.arrived, g.ids, g.loose = g.runs[:0], g.times[:0], g.arrived[:0], g.ids[:0], g.loose[:0]
+	g.recent, g.bytes = g.recent[:0], 0
 	for name, f := range g.fields {
-		if len(f.rows) == 0 {
-			delete(g.fields, name) // the last row group had no values of the field
+		if len(f.rows) == 0 || g.bytes >= spareBytes {
+			delete(g.fields, name) // the last row group had no values of the field, or too many fields
 			continue
 		}
 		f.reset(0)
+		g.bytes += fieldBytes
 	}
-	g.recent, g.bytes = g.recent[:0], 0
 }
 
 func (g *group) rows() int { return len(g.times) }
@@ -78,6 +85,7 @@ func (g *group) field(at int, name string, kind varve.Kind) *field {
 	if f == nil {
 		f = &field{name: name}
 		f.reset(kind)
+		g.bytes += fieldBytes
 		g.fields[name] = f
 	}
 	if f.kind == 0 {

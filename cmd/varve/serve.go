@@ -237,7 +237,7 @@ func newHandler(c *config.Config, e *engine.Engine, log zerolog.Logger, judged f
 		Version: versionText(), Verify: verifierOf(e, c, kind), Snapshot: snapshotterOf(e), Metrics: reg, Hosts: c.Server.HostList(), Account: accountOf(c, e.Store),
 		MQTT: door.status, Settings: settings, Console: consoleOf(c),
 		Erasures: api.Erasures{Eraser: e.Erasures, Begin: e.BeginErasure},
-		Archive:  api.Archive{Archiver: e.Archiver, Streams: c.ArchiveStreams(), Now: e.ArchiveNow, Target: e.Store, PlanAcceptance: engine.ArchiveAcceptor{Engine: e}.Plan, Accept: engine.ArchiveAcceptor{Engine: e}.Accept},
+		Archive:  api.Archive{Archiver: e.Archiver, Streams: c.ArchiveStreams(), Now: e.ArchiveNow, Restore: engine.ArchiveRestorer{Engine: e}.Restore, PlanAcceptance: engine.ArchiveAcceptor{Engine: e}.Plan, Accept: engine.ArchiveAcceptor{Engine: e}.Accept},
 		Influx:   api.Influx{Disabled: !c.Influx.Enabled, Lines: c.Influx.Mapping(), Databases: c.Influx.DatabaseList()},
 		Prometheus: api.Prometheus{
 			MaxSeries: c.Query.MaxSeries, MaxSamples: c.Query.MaxSamples, Timeout: c.Query.Timeout,

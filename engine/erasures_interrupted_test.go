@@ -1,0 +1,72 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/erasures"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// interrupted is a store whose next call of Erase that deletes a reading fails afterwards, if the field "fails" is set.
+type interrupted struct {
+	*mem.Store
+	fails bool
+}
+
+func (s *interrupted) Erase(ctx context.Context, x store.Erasure) (int64, error) {
+	n, err := s.Store.Erase(ctx, x)
+	if err == nil && s.fails && n > 0 {
+		s.fails, err = false, errFlaky
+	}
+	return n, err
+}
+
+// TestErasure_WaitsAfterInterruptedLastSearch interrupts the last search after it deleted a reading of a slow write.
+// The next search finds nothing. It must not end the erasure, because more such writes may be under way.
+func TestErasure_WaitsAfterInterruptedLastSearch(t *testing.T) {
+	clock := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
+	now := func() time.Time { return clock }
+	st := &interrupted{Store: mem.New(now)}
+	e, err := engine.Open(t.Context(), engine.Options{Store: st, Rotation: engine.DefaultRotation(), Now: now, NoRollups: true, Schedule: "@yearly"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	e.WaitForFirst()
+	table := tableOfOne(t, e, clock)
+	late := hourlyReadings(table, clock, "d")
+	target := erasures.Target{Tenant: varve.DefaultTenant, Device: "d", Window: varve.AllTime()}
+	p, err := e.Erasures.Plan(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Erasures.Begin(t.Context(), target, p.Digest(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(when string, want erasures.State) {
+		t.Helper()
+		_, err := e.Erasures.Run(t.Context())
+		if err == nil {
+			r, err = e.Erasures.Get(t.Context(), r.ID)
+		}
+		if err != nil || r.State != want {
+			t.Fatalf("%s: %+v, %v, want state %s", when, r, err, want)
+		}
+	}
+	check("first search", erasures.Settling)
+	if res := st.Write(t.Context(), []store.Batch{{Table: table, Readings: late}}); res[0].Err != nil || res[0].Verdicts[0].Outcome != varve.Stored {
+		t.Fatalf("%+v", res)
+	}
+	clock, st.fails = clock.Add(20*time.Minute), true
+	check("interrupted last search", erasures.Erasing)
+	clock = clock.Add(time.Minute)
+	check("search after the interruption", erasures.Settling)
+	clock = clock.Add(20 * time.Minute)
+	check("last search", erasures.Done)
+}
