@@ -26,7 +26,7 @@ type Options struct {
 	Server      string     // the address of the client's server, for the checkpoint
 	Params      url.Values // the parameters of each write, as in the API, without the device
 	Parallel    int        // number of pieces that are sent at a time; 0 means 1
-	Batch       int        // maximum number of readings in a piece; 0 means wire.BatchReadings
+	Batch       int        // maximum number of readings in a piece, up to wire.MaxRejects; 0 means wire.BatchReadings
 	Compression string     // compression of pieces: none, gzip or zstd; empty means none
 	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	// Reconcile compares the files with the store first, and sends only the hours that differ.
@@ -81,6 +81,7 @@ func New(o Options, sources []Source) (*Upload, error) {
 	if o.Batch == 0 {
 		o.Batch = wire.BatchReadings
 	}
+	o.Batch = min(o.Batch, wire.MaxRejects) // so that an answer lists all rejections
 	u := &Upload{opts: o, sources: sources}
 	switch o.Compression {
 	case "", "none":

@@ -78,7 +78,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.rejects, "rejects", "", "write rejected readings to this `file`, a JSON object a line")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "record in this `file` how far each file was sent, and resume there")
 	fl.IntVar(&f.parallel, "parallel", 4, "number of batches that are sent at a time")
-	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch")
+	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch, up to 10000")
 	fl.BoolVar(&f.reconcile, "reconcile", false, "compare the files with the store first, and send only the hours that differ")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors and rejections")
 	names := []string{upload.FormatParquet}
