@@ -29,7 +29,8 @@ func ingestCommand(a *app) *cobra.Command {
 	f := ingestFlags{params: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use: "ingest FILES…", Short: "Send files: CSV, NDJSON, JSON, Parquet or line protocol",
-		Long: "Send files of readings, folders of such files, or - for standard input.\n\n" +
+		Long: "Send files of readings, folders of such files, or - for standard input. In a folder, links to files are followed,\n" +
+			"and links to folders are not.\n\n" +
 			"The stream is the name of the file's folder, unless --stream is set. A reading without a device gets the name of\n" +
 			"the file as its device. In line protocol, the measurement is the stream, and a tag is the device. Files that end\n" +
 			"in .gz and .zst are decompressed. A Parquet file is one of varve export or of an archive, and is not read from standard\n" +
