@@ -102,8 +102,8 @@ func TestUpload_RetriesReshapedRows(t *testing.T) {
 	}
 }
 
-// TestUpload_ResendsUnlistedRejections sends 15,900 readings, of which the server rejects 15,000 for a moment. It
-// lists only 10,000 of them.
+// TestUpload_ResendsUnlistedRejections sends 15,900 readings. The server rejects 15,000 of them for a moment,
+// and lists only 10,000 of these.
 func TestUpload_ResendsUnlistedRejections(t *testing.T) {
 	var wide strings.Builder
 	wide.WriteString("time")

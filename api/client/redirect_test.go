@@ -11,7 +11,7 @@ import (
 	"github.com/varvedb/varve/reconcile"
 )
 
-// TestRedirect_IsError calls a server behind each redirect. The call must fail with the address, because a
+// TestRedirect_IsError deletes a device at a server that redirects. The call must fail with the address, because a
 // redirected DELETE would be a GET that succeeds.
 func TestRedirect_IsError(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
