@@ -13,7 +13,12 @@ locals {
   )))
 
   # Varve's configuration. Unset values are omitted, so that they get their defaults.
-  groups = { for group, settings in {
+  groups = { for group in distinct(concat(keys(local.own), [for key in keys(var.settings) : split(".", key)[0]])) : group => merge(
+    try(local.own[group], {}),
+    { for key, value in var.settings : split(".", key)[1] => value if split(".", key)[0] == group }
+  ) }
+  # The settings of variables other than settings.
+  own = { for group, settings in {
     store = {
       kind     = "dynamodb"
       region   = data.aws_region.current.region

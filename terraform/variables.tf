@@ -408,6 +408,25 @@ variable "doors" {
   }
 }
 
+variable "settings" {
+  description = "Settings without a variable of their own, by key, such as \"limits.readings\" = \"131072\"; see varve config print. They replace the values of other variables."
+  type        = map(string)
+  default     = {}
+  nullable    = false
+
+  validation {
+    condition     = alltrue([for key in keys(var.settings) : can(regex("^[a-z_]+[.][a-z_]+$", key)) && !contains(["classes", "streams", "notifiers", "topics"], split(".", key)[0])])
+    error_message = "A setting has the form group.name. Settings with three parts have variables."
+  }
+  validation {
+    condition = length(setintersection(keys(var.settings), [
+      "store.kind", "store.region", "store.registry", "store.endpoint", "tables.prefix", "aws.firehose",
+      "archive.kind", "archive.bucket", "archive.region", "server.listen", "server.proxied"
+    ])) == 0
+    error_message = "The modules set store.kind, store.region, store.registry, store.endpoint, tables.prefix, aws.firehose, archive.kind, archive.bucket, archive.region, server.listen and server.proxied."
+  }
+}
+
 variable "service" {
   description = "Varve on Fargate; see the module service-ecs. If null, this module does not run Varve."
   type = object({

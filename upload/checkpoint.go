@@ -193,33 +193,36 @@ func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows 
 	return c.save()
 }
 
-// save replaces the checkpoint file atomically.
+// save replaces the checkpoint file atomically. Other runs with the same checkpoint have temporary files of their
+// own.
 func (c *checkpoint) save() error {
 	data, err := json.MarshalIndent(c.files, "", "  ")
 	if err != nil {
 		return err
 	}
-	tmp := c.path + ".new"
-	err = writeSynced(tmp, append(data, '\n'))
-	if err == nil {
-		err = os.Rename(tmp, c.path)
+	if err := replaceFile(c.path, append(data, '\n')); err != nil {
+		return fmt.Errorf("the checkpoint %s cannot be written: %w", c.path, fileerr.Short(err))
 	}
-	if err == nil {
-		return nil
-	}
-	var link *os.LinkError
-	if errors.As(err, &link) {
-		err = link.Err
-	}
-	_ = os.Remove(tmp) // removal fails if the file was not created, which is harmless
-	return fmt.Errorf("the checkpoint %s cannot be written: %w", c.path, fileerr.Short(err))
+	return nil
 }
 
-func writeSynced(path string, data []byte) error {
-	f, err := os.Create(path)
+// replaceFile writes a file durably, or leaves the old one.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err == nil {
+		return nil
+	}
+	_ = os.Remove(f.Name()) // the first error is the cause
+	var link *os.LinkError
+	if errors.As(err, &link) {
+		return link.Err
+	}
+	return err
 }

@@ -24,9 +24,9 @@ func (s *Source) grows(c *wire.Columns) bool {
 }
 
 // endAtLine limits the reading of a regular file to its present size, unless it is compressed or JSON. If
-// the file changed less than writingFor ago, text after its last line feed is excluded, too. If such
-// text exists, the result "unfinished" is true.
-func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
+// the file changed less than writingFor ago, text after its last line feed is excluded, too, and the result
+// "changing" is true.
+func (s *Source) endAtLine(r *file) (changing bool, err error) {
 	raw, ok := r.raw.(*os.File)
 	if !ok || s.format == wire.JSON {
 		return false, nil
@@ -40,7 +40,7 @@ func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	}
 	s.size, s.mtime = info.Size(), info.ModTime().UnixNano()
 	end := s.size
-	if time.Since(info.ModTime()) < writingFor {
+	if changing = time.Since(info.ModTime()) < writingFor; changing {
 		if end, err = lastLineEnd(raw, s.size); err != nil {
 			return false, err
 		}
@@ -50,7 +50,7 @@ func (s *Source) endAtLine(r *file) (unfinished bool, err error) {
 	}
 	section := io.NewSectionReader(raw, 0, end)
 	r.Reader, r.raw = section, section
-	return end < s.size, nil
+	return changing, nil
 }
 
 // lastLineEnd returns the offset after the last newline in the first bytes of a file, or 0 if they have

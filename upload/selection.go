@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
@@ -54,7 +55,8 @@ func (s *Selection) Sources(args []string) ([]Source, error) {
 	return sources, nil
 }
 
-// files returns a file, or the files of readings below a folder.
+// files returns a file, or the files of readings below a folder. Links to files are followed, and links to folders
+// are not, except arg itself.
 func (s *Selection) files(arg string) ([]string, error) {
 	info, err := os.Stat(arg)
 	if err != nil {
@@ -64,14 +66,22 @@ func (s *Selection) files(arg string) ([]string, error) {
 		return []string{arg}, nil
 	}
 	var paths []string
-	err = filepath.WalkDir(arg, func(path string, d fs.DirEntry, err error) error {
+	root := arg + string(filepath.Separator) // with a separator, WalkDir follows a link
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if _, _, ok := formatOf(path); ok && d.Type().IsRegular() && !s.excludes(path) {
+		if d.IsDir() && path != root && strings.HasPrefix(d.Name(), "..") {
+			return fs.SkipDir // a version of a volume of Kubernetes, whose files have links
+		}
+		if _, _, ok := formatOf(path); !ok || d.IsDir() || s.excludes(path) {
+			return nil
+		}
+		info, err := os.Stat(path)
+		if err == nil && info.Mode().IsRegular() {
 			paths = append(paths, path)
 		}
-		return nil
+		return err
 	})
 	if err == nil && len(paths) == 0 {
 		err = fmt.Errorf("%s: no file ends in %s, %s", arg, parquetExtension, wire.FileExtensions())

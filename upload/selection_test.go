@@ -20,6 +20,56 @@ func TestSelection_HasFileOnce(t *testing.T) {
 	}
 }
 
+// TestCheckpoint_LeavesFilesOfOtherRuns saves a checkpoint while another run saves the same one.
+func TestCheckpoint_LeavesFilesOfOtherRuns(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "state.json")
+	other := path + ".new"
+	if err := os.WriteFile(other, []byte("of another run"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := send(t, upload.Options{Client: newClient(t), Checkpoint: path}, writeFile(t, "s1.csv", csv(3))); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(other); err != nil || string(text) != "of another run" {
+		t.Errorf("%q, %v, want the file of another run", text, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("%v, %v, want two files", files, err)
+	}
+}
+
+// TestSelection_FollowsLinks selects a folder by a link. It has the links that Kubernetes makes in a volume: files
+// are links to a folder with the present version, which is a link, too.
+func TestSelection_FollowsLinks(t *testing.T) {
+	root := t.TempDir()
+	volume := filepath.Join(root, "volume")
+	weather := filepath.Join(root, "weather")
+	missing := filepath.Join(volume, "s2.csv")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(volume, "..2026"), 0o700),
+		os.WriteFile(filepath.Join(volume, "..2026", "s1.csv"), []byte(csv(3)), 0o600),
+		os.Symlink("..2026", filepath.Join(volume, "..data")),
+		os.Symlink("..data/s1.csv", filepath.Join(volume, "s1.csv")),
+		os.Symlink("missing.csv", missing),
+		os.Symlink("volume", weather),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := new(upload.Selection).Sources([]string{weather}); err == nil || !strings.Contains(err.Error(), "s2.csv") {
+		t.Errorf("with a link to a missing file: %v, want an error about s2.csv", err)
+	}
+	if err := os.Remove(missing); err != nil {
+		t.Fatal(err)
+	}
+	sources, err := new(upload.Selection).Sources([]string{weather})
+	if err != nil || len(sources) != 1 || sources[0].Path != filepath.Join(weather, "s1.csv") || sources[0].Stream != "weather" {
+		t.Errorf("found %+v, %v, want s1.csv into weather", sources, err)
+	}
+}
+
 // TestRejectFile_KeepsRejectionsOfEarlierRun uploads a file with rejections twice, with a checkpoint. The second run
 // sends nothing, and the rejections of the first one stay in their file.
 func TestRejectFile_KeepsRejectionsOfEarlierRun(t *testing.T) {

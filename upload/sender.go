@@ -41,7 +41,7 @@ func (f *fileSender) resume(r *file, pieces *wire.Splitter) error {
 	return nil
 }
 
-// send sends piece n until each of its readings has a verdict.
+// send sends piece n until each of its readings has a verdict, and records that in the checkpoint.
 func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 	for _, r := range p.Rejects {
 		f.upload.reject(Rejection{
@@ -55,6 +55,14 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 			return err
 		}
 	}
+	if err := f.deliver(ctx, p); err != nil {
+		return err
+	}
+	return f.upload.checkpoint.finish(f.source, n, f.settings, f.source.grows(&f.upload.columns))
+}
+
+// deliver sends a piece until each of its readings has a verdict.
+func (f *fileSender) deliver(ctx context.Context, p wire.Piece) error {
 	retried := int64(0)
 	for try := 0; p.Len() > 0; try++ {
 		body, err := f.body(&p)
@@ -65,14 +73,19 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		if err != nil {
 			return &FileError{f.source.Path, err}
 		}
+		recounted := int64(0)
 		if f.reshaped() {
 			// A resent row may also have readings that an earlier answer counted. Subtract them from the
 			// duplicates. Otherwise they would be counted twice.
 			if try > 0 {
-				answer.Duplicates -= answer.Stored + answer.Duplicates + answer.Rejected + answer.Queued - retried
+				recounted = answer.Stored + answer.Duplicates + answer.Rejected + answer.Queued - retried
 			}
 			f.placeByLine(&p, &answer)
 		}
+		if answer.Truncated {
+			return f.deliverHalves(ctx, &p, answer.Stored, recounted)
+		}
+		answer.Duplicates -= recounted
 		if try == 0 {
 			f.upload.countCells(&answer)
 		}
@@ -88,7 +101,26 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 			return fmt.Errorf("%w: %s", context.Cause(ctx), answer.Rejects[0].Message)
 		}
 	}
-	return f.upload.checkpoint.finish(f.source, n, f.settings, f.source.grows(&f.upload.columns))
+	return nil
+}
+
+// deliverHalves resends a piece whose answer does not list all rejections. A rejection that is not listed may be
+// temporary. The readings that this answer stored become duplicates, so they are subtracted from these.
+func (f *fileSender) deliverHalves(ctx context.Context, p *wire.Piece, stored, recounted int64) error {
+	if p.Len() == 1 {
+		return &FileError{f.source.Path, errors.New("the answer does not list all rejected readings: send rows with fewer columns")}
+	}
+	f.upload.count(wire.Tally{Stored: stored, Duplicates: -stored - recounted}, 0)
+	all := make([]int, p.Len())
+	for i := range all {
+		all[i] = i
+	}
+	for half := range slices.Chunk(all, (len(all)+1)/2) {
+		if err := f.deliver(ctx, p.Only(half)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // reshaped reports whether the source may have rows that do not stand for exactly one reading.

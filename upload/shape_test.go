@@ -3,11 +3,14 @@ package upload_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -37,11 +40,11 @@ func (f *flaky) Write(ctx context.Context, batches []store.Batch) []store.Result
 	return f.Store.Write(ctx, batches)
 }
 
-// newFlakyClient returns the client of a server whose first write of readings fails.
-func newFlakyClient(t *testing.T) *client.Client {
+// newFlakyClient returns the client of a server whose first writes of readings fail.
+func newFlakyClient(t *testing.T, failures int64) *client.Client {
 	t.Helper()
 	s := &flaky{Store: mem.New(noonClock)}
-	s.failures.Store(1)
+	s.failures.Store(failures)
 	e, err := engine.Open(t.Context(), engine.Options{Store: s, Holder: "test", Now: noonClock})
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +83,7 @@ func TestUpload_RetriesReshapedRows(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var rejected []upload.Rejection
 			o := upload.Options{
-				Client: newFlakyClient(t), Params: tt.params, Batch: 2,
+				Client: newFlakyClient(t, 1), Params: tt.params, Batch: 2,
 				Events: upload.Events{Rejected: func(r upload.Rejection) { rejected = append(rejected, r) }},
 			}
 			path := writeFile(t, tt.name, tt.text)
@@ -94,6 +97,36 @@ func TestUpload_RetriesReshapedRows(t *testing.T) {
 			}
 			if got, err := send(t, o, path); err != nil || got.Duplicates != tt.stored {
 				t.Errorf("resent: %+v, %v", got.Tally, err)
+			}
+		})
+	}
+}
+
+// TestUpload_ResendsUnlistedRejections sends 15,900 readings. The server rejects 15,000 of them for a moment,
+// and lists only 10,000 of these.
+func TestUpload_ResendsUnlistedRejections(t *testing.T) {
+	var wide strings.Builder
+	wide.WriteString("time")
+	for i := range 300 {
+		fmt.Fprintf(&wide, ",h%d", i)
+	}
+	wide.WriteString("\n")
+	for i := range 53 {
+		wide.WriteString(noon.Add(-time.Duration(i)*time.Minute).Format(time.RFC3339) + strings.Repeat(",1", 300) + "\n")
+	}
+	for name, params := range map[string]url.Values{"wide.csv": {"device_columns": {"t"}}, "s1.csv": nil} {
+		t.Run(name, func(t *testing.T) {
+			text := wide.String()
+			if params == nil {
+				text = csv(15_900)
+			}
+			o := upload.Options{
+				Client: newFlakyClient(t, 3), Params: params, Batch: 20_000, Checkpoint: filepath.Join(t.TempDir(), "state.json"),
+				Events: upload.Events{Rejected: func(r upload.Rejection) { t.Errorf("%+v", r) }},
+			}
+			path := writeFile(t, name, text)
+			if got, err := send(t, o, path); err != nil || got.Tally != (wire.Tally{Stored: 15_900}) {
+				t.Errorf("%+v, %v, want 15900 stored readings", got.Tally, err)
 			}
 		})
 	}

@@ -26,7 +26,7 @@ type Options struct {
 	Server      string     // the address of the client's server, for the checkpoint
 	Params      url.Values // the parameters of each write, as in the API, without the device
 	Parallel    int        // number of pieces that are sent at a time; 0 means 1
-	Batch       int        // maximum number of readings in a piece; 0 means wire.BatchReadings
+	Batch       int        // maximum number of readings in a piece, up to wire.MaxRejects; 0 means wire.BatchReadings
 	Compression string     // compression of pieces: none, gzip or zstd; empty means none
 	Checkpoint  string     // the file that records the progress; if empty, progress is not recorded
 	// Reconcile compares the files with the store first, and sends only the hours that differ.
@@ -37,7 +37,7 @@ type Options struct {
 // Events has callbacks for the progress of an upload. Calls never overlap. A nil callback is not called.
 type Events struct {
 	Restarted  func(path, reason string) // a file that an earlier run sent is resent from its start
-	Unfinished func(path string)         // the last line of a file may be incomplete: the next run sends it
+	Unfinished func(path string)         // the last reading of a file may be incomplete: the next run sends it
 	Rejected   func(Rejection)           // a reading was rejected, and will not be resent
 	Progress   func(bytes int64)         // bytes of files on disk were sent or skipped
 }
@@ -81,6 +81,7 @@ func New(o Options, sources []Source) (*Upload, error) {
 	if o.Batch == 0 {
 		o.Batch = wire.BatchReadings
 	}
+	o.Batch = min(o.Batch, wire.MaxRejects) // so that an answer lists all rejections
 	u := &Upload{opts: o, sources: sources}
 	switch o.Compression {
 	case "", "none":
@@ -200,18 +201,18 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
+	changing := false
 	if u.checkpoint != nil {
-		unfinished, err := s.endAtLine(r)
-		if err != nil {
+		if changing, err = s.endAtLine(r); err != nil {
 			return err
-		}
-		if unfinished {
-			u.unfinished(s.Path)
 		}
 	}
 	pieces, err := wire.NewSplitter(s.format, r, u.columns, u.opts.Batch, pieceBytes)
 	if err != nil {
 		return err
+	}
+	if changing {
+		pieces.OmitOpenRow()
 	}
 	device := s.deviceParam(pieces.Names(), u.columns)
 	defaults := wire.Defaults{Device: device}
@@ -228,6 +229,9 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 	for n := 0; ctx.Err() == nil; n++ {
 		p, err := pieces.Next()
 		if errors.Is(err, io.EOF) {
+			if changing && pieces.At().Offset < s.size {
+				u.unfinished(s.Path)
+			}
 			return nil
 		}
 		if err != nil {
@@ -277,7 +281,7 @@ func (u *Upload) restarted(path, reason string) {
 	}
 }
 
-// unfinished reports that the last line of a file is not sent by this run.
+// unfinished reports that the last reading of a file is not sent by this run.
 func (u *Upload) unfinished(path string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

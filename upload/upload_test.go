@@ -170,6 +170,30 @@ func TestUpload_LeavesUnfinishedLine(t *testing.T) {
 	}
 }
 
+// TestUpload_LeavesOpenQuote uploads a file that is being written. It ends in a line feed inside a quoted cell, and
+// the next run sends the row with the rest of the cell.
+func TestUpload_LeavesOpenQuote(t *testing.T) {
+	head, rest := "time,v,note\n2026-11-18T11:00:00Z,1,a\n2026-11-18T11:00:01Z,2,\"b\n", "c\"\n2026-11-18T11:00:02Z,3,d\n"
+	path := writeFile(t, "s1.csv", head)
+	unfinished := 0
+	o := upload.Options{
+		Client: newClient(t), Checkpoint: filepath.Join(t.TempDir(), "state.json"),
+		Events: upload.Events{Unfinished: func(string) { unfinished++ }, Rejected: func(r upload.Rejection) { t.Errorf("%+v", r) }},
+	}
+	for _, want := range []int64{1, 2} {
+		if got, err := send(t, o, path); err != nil || got.Tally != (wire.Tally{Stored: want}) || unfinished != 1 {
+			t.Errorf("%+v, %d unfinished, %v; want %d stored and 1 unfinished", got, unfinished, err, want)
+		}
+		if err := os.WriteFile(path, []byte(head+rest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	latest, err := o.Client.Latest(t.Context(), "weather", 0, "s1")
+	if err != nil || len(latest) != 1 || latest[0].Reading.Field("note").Text() != "d" {
+		t.Errorf("%v, %v", latest, err)
+	}
+}
+
 // TestUpload_ReportsRejections checks that each rejection has the index and the line of its reading.
 func TestUpload_ReportsRejections(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(3)+"soon,7\n")

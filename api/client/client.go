@@ -74,7 +74,7 @@ type connection struct {
 // Option configures a client.
 type Option func(*connection)
 
-// WithHTTPClient sets the HTTP client that sends the requests.
+// WithHTTPClient sets the HTTP client that sends the requests. Its CheckRedirect is not used.
 func WithHTTPClient(h *http.Client) Option { return func(c *connection) { c.http = h } }
 
 // WithRetries sets the maximum number of retries of a call. A call is retried if it got no answer, or
@@ -113,6 +113,10 @@ func New(server string, opts ...Option) (*Client, error) {
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport(c.roots)}
 	}
+	// A followed redirect would turn a POST, PUT or DELETE into a GET, whose answer looks like a success.
+	unredirected := *c.http
+	unredirected.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c.http = &unredirected
 	return &Client{ReadingCalls{c}, DeviceCalls{c}, AlertCalls{c}, RejectCalls{c}, OperatorCalls{c}}, nil
 }
 
@@ -239,7 +243,16 @@ func (c *connection) once(ctx context.Context, r request) (*http.Response, error
 			return resp, nil
 		}
 	}
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		return nil, errors.Join(redirected(req.URL, to), resp.Body.Close())
+	}
 	return nil, errors.Join(problem(resp), resp.Body.Close())
+}
+
+// redirected returns the error of a call that a server, or a proxy, redirects to another URL.
+func redirected(from, to *url.URL) error {
+	address := func(u *url.URL) string { return strings.TrimSuffix(u.String(), from.RequestURI()) }
+	return varve.Errorf(varve.Internal, "%s redirects to %s: use that address", address(from), address(to))
 }
 
 // untrusted reports whether a server's certificate was refused. A retry would fail, too.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -78,12 +79,17 @@ func (c ReadingCalls) differing(ctx context.Context, stream, device string, p ro
 		return nil, 0, nil
 	}
 	post := wire.DigestsPost{Period: p.String()}
+	digests := 0
 	for _, s := range spans {
 		post.Spans = append(post.Spans, wire.DigestsSpan(s))
+		digests += len(s.Digests)
 	}
 	d, err := c.CompareDigests(ctx, stream, device, post)
 	if err != nil {
 		return nil, 0, err
+	}
+	if d.Compared != digests {
+		return nil, 0, fmt.Errorf("the answer compares %d periods of %d: check that the address is a Varve server", d.Compared, digests)
 	}
 	for _, text := range d.Expired {
 		if at, err := time.Parse(time.RFC3339, text); p == rollup.Daily && err == nil && at.Add(24*time.Hour).After(d.CompleteFrom) {

@@ -69,6 +69,9 @@ type SubmittedReading struct {
 	Fields  map[string]any `json:"fields" doc:"1 to 256 values; null equals absent"`
 }
 
+// MaxRejects is the maximum number of rejections that a WriteAnswer lists.
+const MaxRejects = 10_000
+
 // WriteAnswer has the verdicts on a body of readings.
 type WriteAnswer struct {
 	Stored     int64    `json:"stored"`

@@ -22,6 +22,7 @@ type rowReader struct {
 	cells  [][]byte
 	spare  []byte // buffer for unescaped cells
 	text   []byte // text of the last row, without its newline; valid until the next call of next
+	isOpen bool   // the body ended in a quoted cell of the row that was split last
 }
 
 // next returns the cells of the next row that is not blank, and the number of its first line. The
@@ -62,6 +63,7 @@ func (r *rowReader) next(columns int) (cells [][]byte, line int, bad, err error)
 // row splits a row that begins with the given line, and returns the length of the row. If the lines do
 // not form a row, it returns the length of the first line, and the reason.
 func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
+	r.isOpen = false
 	if bad = r.split(first); !errors.Is(bad, errOpenQuote) {
 		return len(first), bad
 	}
@@ -69,6 +71,7 @@ func (r *rowReader) row(first []byte, columns int) (n int, bad error) {
 	for n := len(first); ; {
 		line, err := r.buffer.peek(n)
 		if len(line) == 0 || err != nil && !errors.Is(err, io.EOF) {
+			r.isOpen = errors.Is(err, io.EOF)
 			break
 		}
 		n += len(line)

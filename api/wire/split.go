@@ -134,6 +134,14 @@ func (s *Splitter) Names() []string { return s.names }
 // boundary.
 func (s *Splitter) Skip(in io.Reader, to Boundary) error { return s.cutter.skip(s, in, to) }
 
+// OmitOpenRow makes the splitter end before a CSV row whose quoted cell is open at the end of the file. It is for
+// a file that is being written.
+func (s *Splitter) OmitOpenRow() {
+	if r, ok := s.cutter.(*rowCutter); ok {
+		r.omitsOpen = true
+	}
+}
+
 // At returns the boundary after the last piece.
 func (s *Splitter) At() Boundary {
 	offset, line := s.cutter.at()

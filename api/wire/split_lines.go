@@ -90,8 +90,9 @@ func (l *lineCutter) skip(s *Splitter, in io.Reader, to Boundary) error {
 // rowCutter cuts a CSV file. Each piece begins with the header of the file, if Columns.Names is empty.
 type rowCutter struct {
 	lineCutter
-	rows  rowReader
-	names []string
+	rows      rowReader
+	names     []string
+	omitsOpen bool // see OmitOpenRow
 }
 
 func newRowCutter(w *buffer, c Columns) *rowCutter {
@@ -101,6 +102,9 @@ func newRowCutter(w *buffer, c Columns) *rowCutter {
 			return r.rows.group(line, r.names, c.keyColumns(r.names)), nil
 		}
 		n, _ := r.rows.row(line, len(r.names)) // the server rejects a line that is not a row
+		if r.omitsOpen && r.rows.isOpen {
+			return 0, io.EOF
+		}
 		return n, nil
 	}}
 	return r

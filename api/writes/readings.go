@@ -31,12 +31,9 @@ type Options struct {
 // Readings serves POST /v1/streams/{stream}/readings and POST /v1/readings.
 type Readings struct{ Options }
 
-const (
-	maxRejects = 10_000
-	// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
-	// omits the stored values of conflicts.
-	maxRejectBytes = 2 << 20
-)
+// maxRejectBytes limits the total size of rejections with stored values. Beyond it, an answer
+// omits the stored values of conflicts.
+const maxRejectBytes = 2 << 20
 
 // rejections collects the rejected readings of one answer.
 type rejections struct {
@@ -100,10 +97,10 @@ func (h *Readings) readBody(w http.ResponseWriter, r *http.Request, session *ing
 	})
 }
 
-// add adds a rejection to the answer, up to maxRejects.
+// add adds a rejection to the answer, up to wire.MaxRejects.
 func (l *rejections) add(r ingest.Rejection) {
 	v := r.Verdict
-	if l.listed == maxRejects {
+	if l.listed == wire.MaxRejects {
 		return
 	}
 	if l.listed > 0 {

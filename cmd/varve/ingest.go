@@ -29,7 +29,8 @@ func ingestCommand(a *app) *cobra.Command {
 	f := ingestFlags{params: map[string]*string{}}
 	cmd := &cobra.Command{
 		Use: "ingest FILES…", Short: "Send files: CSV, NDJSON, JSON, Parquet or line protocol",
-		Long: "Send files of readings, folders of such files, or - for standard input.\n\n" +
+		Long: "Send files of readings, folders of such files, or - for standard input. In a folder, links to files are followed,\n" +
+			"and links to folders are not.\n\n" +
 			"The stream is the name of the file's folder, unless --stream is set. A reading without a device gets the name of\n" +
 			"the file as its device. In line protocol, the measurement is the stream, and a tag is the device. Files that end\n" +
 			"in .gz and .zst are decompressed. A Parquet file is one of varve export or of an archive, and is not read from standard\n" +
@@ -78,7 +79,7 @@ func (f *ingestFlags) add(a *app, cmd *cobra.Command) {
 	fl.StringVar(&f.rejects, "rejects", "", "write rejected readings to this `file`, a JSON object a line")
 	fl.StringVar(&f.checkpoint, "checkpoint", "", "record in this `file` how far each file was sent, and resume there")
 	fl.IntVar(&f.parallel, "parallel", 4, "number of batches that are sent at a time")
-	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch")
+	fl.IntVar(&f.batch, "batch", wire.BatchReadings, "number of readings in a batch, up to 10000")
 	fl.BoolVar(&f.reconcile, "reconcile", false, "compare the files with the store first, and send only the hours that differ")
 	fl.BoolVarP(&f.quiet, "quiet", "q", false, "print only errors and rejections")
 	names := []string{upload.FormatParquet}

@@ -315,3 +315,19 @@ run "iot_accounts" {
   }
   expect_failures = [var.doors]
 }
+
+run "settings_key" {
+  command = plan
+  variables {
+    settings = { "classes.default.retention" = "1y" }
+  }
+  expect_failures = [var.settings]
+}
+
+run "settings_of_modules" {
+  command = plan
+  variables {
+    settings = { "tables.prefix" = "other" }
+  }
+  expect_failures = [var.settings]
+}

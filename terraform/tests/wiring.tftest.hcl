@@ -62,6 +62,23 @@ run "defaults" {
   }
 }
 
+run "settings" {
+  variables {
+    settings = { "limits.readings" = "131072", "retention.grace" = "2w" }
+  }
+  assert {
+    condition = jsonencode(output.service_config.limits) == jsonencode({ readings = "131072" }) && jsonencode(output.service_config.retention) == jsonencode({
+      drop  = "false"
+      grace = "2w"
+    })
+    error_message = "The configuration is ${jsonencode(output.service_config)}."
+  }
+  assert {
+    condition     = output.settings["limits.readings"] == "131072" && output.settings["retention.grace"] == "2w" && output.settings["tables.prefix"] == "varve"
+    error_message = "The settings are ${jsonencode(output.settings)}."
+  }
+}
+
 run "nothing_but_the_registry" {
   variables {
     prefix     = "small"

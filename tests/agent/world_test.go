@@ -79,7 +79,7 @@ func (p *program) start(t *testing.T) {
 	p.cmd.Env = append(os.Environ(), p.environ...)
 	cmd, exited := p.cmd, p.exited
 	p.mu.Unlock()
-	if err := cmd.Start(); err != nil {
+	if err := varvetest.StartChild(cmd); err != nil {
 		t.Fatal(err)
 	}
 	go func() {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,7 +132,7 @@ type probe struct {
 	at   time.Time
 	n    int64          // number of readings so far
 	sent *varve.Reading // reading that the server has not acknowledged; nil if it has acknowledged all
-	acks int            // number of acknowledged readings
+	acks atomic.Int64   // number of acknowledged readings
 }
 
 // send sends one reading: the previous one if it was not acknowledged, otherwise a new one. It returns
@@ -151,7 +152,7 @@ func (p *probe) send(ctx context.Context, c *client.Client) bool {
 	}
 	if answer.Rejected == 0 {
 		p.sent = nil
-		p.acks++
+		p.acks.Add(1)
 	}
 	return true
 }
@@ -182,7 +183,7 @@ func TestKill_DeliversEveryAlert(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(kills), 8))
 	done, end := 0, soakEnd()
 	for ; done < kills && time.Now().Before(end); done++ {
-		runProbes(t, binary, dir, probes, rng, done == 0)
+		runProbes(t, binary, dir, probes, rng, done)
 		if t.Failed() {
 			t.Fatalf("after kill %d", done+1)
 		}
@@ -198,8 +199,10 @@ func TestKill_DeliversEveryAlert(t *testing.T) {
 	}
 }
 
-// runProbes starts the service, writes readings that open and resolve alerts, and kills it.
-func runProbes(t *testing.T, binary, dir string, probes []*probe, rng *rand.Rand, first bool) {
+// runProbes starts the service, writes readings that open and resolve alerts, and kills it. It waits until two
+// readings per kill are acknowledged, so that a slow machine has alerts, too. The argument "done" is the number of
+// earlier kills.
+func runProbes(t *testing.T, binary, dir string, probes []*probe, rng *rand.Rand, done int) {
 	s, err := varvetest.Start(t.Context(), binary, dir)
 	if err != nil {
 		t.Error(err)
@@ -210,7 +213,7 @@ func runProbes(t *testing.T, binary, dir string, probes []*probe, rng *rand.Rand
 		t.Error(err)
 		return
 	}
-	if first {
+	if done == 0 {
 		_, err := c.AddRule(t.Context(), wire.RulePost{
 			ID: "high", Stream: "weather", Field: "v", Comparison: ">", Threshold: json.RawMessage("0"), Gap: "none", Severity: "warning", Late: "notify",
 		})
@@ -231,6 +234,15 @@ func runProbes(t *testing.T, binary, dir string, probes []*probe, rng *rand.Rand
 	}
 	timer := time.NewTimer(time.Duration(rng.IntN(600)) * time.Millisecond)
 	<-timer.C
+	acked := func() (n int64) {
+		for _, p := range probes {
+			n += p.acks.Load()
+		}
+		return n
+	}
+	if least := int64(2 * (done + 1)); !varvetest.Eventually(func() bool { return acked() >= least }) {
+		t.Errorf("%d readings are acknowledged, want %d", acked(), least)
+	}
 	if err := s.Kill(); err != nil {
 		t.Error(err)
 	}

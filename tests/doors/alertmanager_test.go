@@ -53,7 +53,7 @@ func startAlertmanager(t *testing.T, receiver string) string {
 	t.Helper()
 	program, err := exec.LookPath("prometheus-alertmanager")
 	if err != nil {
-		t.Skip("prometheus-alertmanager is missing: tests/need.sh names its package")
+		varvetest.SkipOutsideCI(t, "prometheus-alertmanager is missing: tests/need.sh names its package")
 	}
 	dir := t.TempDir()
 	settings := fmt.Sprintf("route: {receiver: r, group_by: [device, alertname], group_wait: 1s, group_interval: 2s}\n"+

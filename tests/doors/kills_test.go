@@ -164,8 +164,14 @@ func testKills(t *testing.T, b *broker, address string, kills, restarts int, arg
 		killed++
 	}
 	f.stop()
+	if least := int64(10 * killed); f.total.Load() < least {
+		t.Errorf("%d messages were published, want at least %d", f.total.Load(), least)
+	}
 	stored := func(d int) int { return s.storedOf(t, "kills", fmt.Sprint("d", d)) }
 	for d := range devices {
+		if f.acknowledged[d] == 0 {
+			t.Errorf("device %d published no message", d)
+		}
 		if want := f.acknowledged[d]; !varvetest.Eventually(func() bool { return stored(d) >= want }) {
 			t.Errorf("%d readings of device %d are stored, want %d", stored(d), d, want)
 		}

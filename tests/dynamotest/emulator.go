@@ -175,7 +175,7 @@ func (e Emulator) Run() (*Process, error) {
 	}
 	p := &Process{URL: "http://" + addr, cmd: e.command(dir, port)}
 	p.cmd.Stdout, p.cmd.Stderr = io.Discard, io.Discard
-	if err := p.cmd.Start(); err != nil {
+	if err := varvetest.StartChild(p.cmd); err != nil {
 		return nil, fmt.Errorf("%s: %w", e.Name, err)
 	}
 	if err := await(p.URL); err != nil {

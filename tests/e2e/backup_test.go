@@ -71,7 +71,8 @@ func TestBackup_SurvivesKills(t *testing.T) {
 			t.Fatal("the server stores nothing")
 		}
 		acked := load.acked.Load()
-		reported := backUp(t, s, place, round%3, s.Kill)
+		// Half of the kills happen at once, so that they precede the end of even a fast backup.
+		reported := backUp(t, s, place, round%3, time.Duration(round/3%2*rand.IntN(120))*time.Millisecond)
 		close(stop)
 		writing.Wait()
 		if err := s.Kill(); err != nil && round%3 != 2 {
@@ -86,6 +87,7 @@ func TestBackup_SurvivesKills(t *testing.T) {
 		}
 		removeMarks(t, place)
 	}
+	t.Logf("%d of %d backups were finished", made, rounds)
 	if made < rounds/3 || made == rounds {
 		t.Errorf("%d of %d backups were finished", made, rounds)
 	}
@@ -104,9 +106,9 @@ func manifests(t *testing.T, place string) []string {
 	return names
 }
 
-// backUp runs varve backup. In mode 1 it kills the command after a moment, and in mode 2 the server.
-// It returns whether the command reported a finished backup.
-func backUp(t *testing.T, s *varvetest.Server, place string, mode int, killServer func() error) bool {
+// backUp runs varve backup. In mode 1 it kills the command, and in mode 2 the server, at a time after the backup has
+// begun. It returns whether the command reported a finished backup.
+func backUp(t *testing.T, s *varvetest.Server, place string, mode int, after time.Duration) bool {
 	t.Helper()
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), binary, "backup", place, "--server", s.URL)
@@ -114,19 +116,18 @@ func backUp(t *testing.T, s *varvetest.Server, place string, mode int, killServe
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	pause := time.NewTimer(time.Duration(rand.IntN(120)) * time.Millisecond)
-	defer pause.Stop()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
 	if mode > 0 {
-		<-pause.C
-		kill := killServer
+		awaitMark(place, ended)
+		<-time.After(after)
 		if mode == 1 {
-			kill = cmd.Process.Kill
-		}
-		if err := kill(); err != nil && mode == 2 {
+			_ = cmd.Process.Kill() // the command may have ended already
+		} else if err := s.Kill(); err != nil {
 			t.Fatal(err)
-		} // in mode 1, the command may have ended already
+		}
 	}
-	err := cmd.Wait()
+	err := <-ended
 	if err != nil && mode == 0 {
 		t.Errorf("%v: %s", err, out.String())
 	}
@@ -134,6 +135,21 @@ func backUp(t *testing.T, s *varvetest.Server, place string, mode int, killServe
 		return true // the command reported its backup before the kill
 	}
 	return err == nil
+}
+
+// awaitMark returns when a backup has begun, which leaves a mark, or when its command has ended.
+func awaitMark(place string, ended chan error) {
+	for {
+		if marks, err := filepath.Glob(filepath.Join(place, "running", "*")); len(marks) > 0 || err != nil {
+			return
+		}
+		select {
+		case err := <-ended:
+			ended <- err
+			return
+		case <-time.After(time.Millisecond):
+		}
+	}
 }
 
 // removeMarks removes the marks that a killed backup leaves. While they exist, Varve refuses further

@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/varvedb/varve/tests/varvetest"
 )
 
 // cached returns a path below the user's cache.
@@ -19,7 +21,8 @@ func cached(t *testing.T, name ...string) string {
 }
 
 // packaged returns the path of an installed program, or of the one in a Debian package. It fetches the
-// package into the user's cache once, and does not install it. If neither exists, it skips the test.
+// package into the user's cache once, and does not install it. If neither exists, it skips the test, or
+// fails it with CI=true.
 func packaged(t *testing.T, program, pkg string) string {
 	t.Helper()
 	if path, err := exec.LookPath(program); err == nil {
@@ -33,7 +36,7 @@ func packaged(t *testing.T, program, pkg string) string {
 	fetch := exec.Command("sh", "-c", `apt-get download -qq "$1" && dpkg -x "$1"_*.deb root`, "sh", pkg)
 	fetch.Dir = work
 	if text, err := fetch.CombinedOutput(); err != nil {
-		t.Skipf("%s is neither installed nor a package of this system: %v\n%s", program, err, text)
+		varvetest.SkipOutsideCI(t, "%s is neither installed nor a package of this system: %v\n%s", program, err, text)
 	}
 	// The program is renamed when the copy is complete, because other tests may fetch it meanwhile.
 	complete := exec.Command("sh", "-c", `cp "$1" "$2.$$" && mv "$2.$$" "$2"`, "sh", filepath.Join(work, "root/usr/bin", program), path)

@@ -42,6 +42,20 @@ func folders(t *testing.T, dir string) (all []string) {
 	return all
 }
 
+// TestTargetGroup_ChecksLiveness checks that no module asks for a health check with /readyz. ECS replaces the tasks
+// that fail it, and all tasks fail /readyz while DynamoDB is unreachable.
+func TestTargetGroup_ChecksLiveness(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(modules, "modules", "service-ecs", "*.tf"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		if text, err := os.ReadFile(name); err != nil || strings.Contains(string(text), "/readyz") {
+			t.Errorf("%s: %v, or it has /readyz", name, err)
+		}
+	}
+}
+
 func TestModules_AreFormatted(t *testing.T) {
 	if out, err := run(t, modules, environment(t, ""), "terraform", "fmt", "-check", "-diff", "-recursive"); err != nil {
 		t.Errorf("%v\n%s", err, out)

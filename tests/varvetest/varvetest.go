@@ -104,7 +104,7 @@ func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...strin
 	s.cmd = exec.CommandContext(ctx, binary, append([]string{"serve", "--listen", listen}, args...)...)
 	s.cmd.Dir, s.cmd.Env = dir, append(os.Environ(), reach.Environ...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.output, &s.output
-	if err := s.cmd.Start(); err != nil {
+	if err := StartChild(s.cmd); err != nil {
 		return nil, err
 	}
 	go func() {

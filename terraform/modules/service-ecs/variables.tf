@@ -163,7 +163,7 @@ variable "secrets" {
 }
 
 variable "target_group_arn" {
-  description = "ARN of the target group of a load balancer, which must terminate TLS and use /readyz as its health check. If null, no load balancer is attached."
+  description = "ARN of the target group of a load balancer, which must terminate TLS and use /healthz as its health check: ECS replaces tasks that fail it. If null, no load balancer is attached."
   type        = string
   default     = null
 
