@@ -20,6 +20,9 @@ const (
 // on which it depends, and is used only while the store returns the same versions. So every new reading
 // is visible in the next read.
 type pageCache struct {
+	items    store.VersionedItems    // nil if other processes may change them
+	readings store.VersionedReadings // the versions of readings; nil if other processes may change them
+
 	mu    sync.Mutex
 	bytes int // size of all pages
 	limit int // largest allowed size, in bytes
@@ -103,18 +106,18 @@ func (q *Query) key(h span) pageKey {
 
 // versions returns the versions of all items and readings from which roll-ups of a span are computed. It
 // returns false if the store has no versions, if the span is too long, or while one of them changes.
-func (r *Reader) versions(s varve.Series, h span) (list []store.Version, ok bool) {
-	if r.versioned == nil || r.readings == nil || h.to-h.from > maxCachedHours {
+func (c *pageCache) versions(s varve.Series, h span) (list []store.Version, ok bool) {
+	if c.items == nil || c.readings == nil || h.to-h.from > maxCachedHours {
 		return nil, false
 	}
-	v, ok := r.readings.ReadingVersion(s)
+	v, ok := c.readings.ReadingVersion(s)
 	if !ok {
 		return nil, false
 	}
 	list, pk := append(list, v), partitionOf(s)
 	days := span{h.from / dayHours * dayHours, (h.to + dayHours - 1) / dayHours * dayHours}
 	for _, prefix := range slices.Concat(hourPrefixes(days, markerKeyFrom), hourPrefixes(days, hourKeyFrom), dayPrefixes(days)) {
-		v, ok := r.versioned.ItemVersion(pk, prefix)
+		v, ok := c.items.ItemVersion(pk, prefix)
 		if !ok {
 			return nil, false
 		}
