@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -47,7 +48,7 @@ func TestCutter_DropsPropertiesOfLongMessages(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"\x30\xac\x02\xff\xff" + x, "\x30\xac\x02\x00\x01t\xff\x7f" + x} {
-		if got, err := io.ReadAll(&cutter{in: bufio.NewReader(strings.NewReader(bad)), isV5: true, limit: 200}); err != errMalformed {
+		if got, err := io.ReadAll(&cutter{in: bufio.NewReader(strings.NewReader(bad)), isV5: true, limit: 200}); !errors.Is(err, errMalformed) {
 			t.Errorf("%q became %q, %v, want %v", bad, got, err, errMalformed)
 		}
 	}
