@@ -55,6 +55,19 @@ func (s *Store) AddDamagedKey(t grid.Table) error {
 	return s.db.Set(append(chunkSpace(number), "patient 17"...), nil, pebble.NoSync)
 }
 
+// LoseStats deletes the statistics of a table, and records their loss.
+func (s *Store) LoseStats(t grid.Table) error {
+	number, err := s.reader.seriesInMemory(t, false, nil)
+	if err != nil {
+		return err
+	}
+	key := statsKey(number)
+	if err := s.db.Delete(key, pebble.NoSync); err != nil {
+		return err
+	}
+	return s.db.ledger.add([]lost{{From: key, To: next(key), Reason: "test"}})
+}
+
 // Compact flushes the memory of Pebble, and merges all files of Pebble.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.db.Flush(); err != nil {
