@@ -16,6 +16,12 @@ func (o Options) WithBlockBytes(n int) Options {
 	return o
 }
 
+// WithChangeBytes returns options with another maximum size of a change of items.
+func (o Options) WithChangeBytes(n int) Options {
+	o.changeBytes = n
+	return o
+}
+
 // WithCachedColumns returns options with another size of the cached columns of a memtable. If bytes is
 // negative, columns are not cached.
 func (o Options) WithCachedColumns(bytes int64, minRows int) Options {
