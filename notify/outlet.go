@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -76,7 +77,7 @@ type batchResult struct {
 func (s *Sender) dispatch(ctx context.Context) {
 	now := s.opts.Now()
 	if s.queues == nil {
-		s.queues = s.formQueues()
+		s.queues = formQueues(s.outlets, maps.Values(s.works))
 	}
 	for _, o := range s.outlets {
 		if o.busy || now.Before(o.paused) {
@@ -242,8 +243,8 @@ func (j *job) recordRefusal(now time.Time) {
 	}
 }
 
-// removeFinished removes the entries of those of the given alerts that need no further message, and fails
-// deliveries to notifiers that are not configured.
+// removeFinished removes the entries of the given alerts, unless they need a further message. It fails deliveries
+// to notifiers that are not configured.
 func (s *Sender) removeFinished(ctx context.Context, works iter.Seq[*work]) error {
 	now := s.opts.Now().UTC()
 	var over []*work

@@ -2,6 +2,7 @@ package notify
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -20,10 +21,10 @@ type waiting struct {
 	event  time.Time // time by which the deliveries of a device are sorted: see record.order
 }
 
-// queueStates returns the states of the queues, by notifier.
-func (s *Sender) queueStates() map[string]*queueState {
+// queueStates returns the states of the queues of some alerts, by notifier.
+func queueStates(works iter.Seq[*work]) map[string]*queueState {
 	states := map[string]*queueState{}
-	for _, w := range s.works {
+	for w := range works {
 		if w.rec == nil {
 			continue
 		}
@@ -42,16 +43,16 @@ func (s *Sender) queueStates() map[string]*queueState {
 	return states
 }
 
-// formQueues returns the queues of all notifiers.
+// formQueues returns the queues of all notifiers, with the deliveries of the given alerts.
 //
 // A queue stays in use for many batches, until further deliveries are added. If each batch listed and
 // sorted all pending deliveries, the alerts of a large fleet would take minutes of computation.
-func (s *Sender) formQueues() map[string]*queue {
+func formQueues(outlets []*outlet, works iter.Seq[*work]) map[string]*queue {
 	queues := map[string]*queue{}
-	for i := range s.outlets {
-		queues[s.outlets[i].Name] = &queue{digests: map[string][]part{}}
+	for _, o := range outlets {
+		queues[o.Name] = &queue{digests: map[string][]part{}}
 	}
-	for _, w := range s.works {
+	for w := range works {
 		if w.rec == nil {
 			continue
 		}

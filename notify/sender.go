@@ -198,12 +198,12 @@ func (s *Sender) deliver(ctx context.Context) error {
 	if err := s.refresh(ctx, entries); err != nil {
 		return err
 	}
-	s.counts.setQueues(s.queueStates())
+	s.counts.setQueues(queueStates(maps.Values(s.works)))
 	return s.sendNext(ctx, maps.Values(s.works))
 }
 
-// sendNext removes the entries of those of the given alerts that need no further message, and begins to send
-// due messages. It must have a lease, which it checks.
+// sendNext removes the entries of the given alerts, unless they need a further message, and begins to send due
+// messages. It must have a lease, which it checks.
 func (s *Sender) sendNext(ctx context.Context, works iter.Seq[*work]) error {
 	if err := s.held.Check(ctx); err != nil {
 		return err

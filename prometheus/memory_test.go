@@ -103,7 +103,7 @@ func TestEvaluate_BoundsScannedReadings(t *testing.T) {
 	}
 	for minutes, want := range map[int]string{
 		7:  "",
-		10: "the query scans more than 500 readings: select fewer devices or a shorter range, use a range of whole hours (roll-ups), or raise query.max_samples, of which the limit is 10 times",
+		10: "the query scans more than 500 readings, 10 times query.max_samples: select fewer devices or a shorter range, use a range of whole hours (roll-ups), or raise query.max_samples",
 	} {
 		r, err := w.promql.Evaluate(t.Context(), prometheus.Query{
 			Tenant: varve.DefaultTenant, Text: `v{device="a"}`, Start: noon.Add(time.Duration(-minutes) * time.Minute), End: noon, Step: time.Minute, Lookback: time.Second,
