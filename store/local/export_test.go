@@ -74,6 +74,22 @@ func (s *Store) LoseStats(t grid.Table) error {
 	return s.db.ledger.add([]lost{{From: key, To: next(key), Reason: "test"}})
 }
 
+// CountFiles counts the files of Pebble with chunks only, with other keys only, and with both.
+func (s *Store) CountFiles() (chunks, others, mixed int, err error) {
+	parts, err := partsInUse(s.db.DB)
+	for i := range parts {
+		switch first, last := parts[i].first[0], parts[i].last[0]; {
+		case first == spaceChunk && last == spaceChunk:
+			chunks++
+		case first > spaceChunk || last < spaceChunk:
+			others++
+		default:
+			mixed++
+		}
+	}
+	return chunks, others, mixed, err
+}
+
 // Compact flushes the memory of Pebble, and merges all files of Pebble.
 func (s *Store) Compact(ctx context.Context) error {
 	if err := s.db.Flush(); err != nil {
