@@ -66,7 +66,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		tables, &tableArrivalsHandler{tablesHandler: tables, scanner: tablescan.Scanner{Source: o.Tables, InTurn: s.reads.inTurn}},
 		&erasuresHandler{responder: a, Erasures: o.Erasures, now: o.Now},
 		&archiveHandler{responder: a, Archive: o.Archive, rotator: o.Rotator},
-		&streamsHandler{responder: a, directory: d, registry: o.Streams, rotator: o.Rotator},
+		&streamsHandler{responder: a, directory: d, registry: o.Streams, rotator: o.Rotator, archive: o.Archive},
 		&keysHandler{responder: a, registry: o.Keys, events: o.Events, now: o.Now},
 		&devicesHandler{responder: a, registry: o.Devices, query: o.Query, now: o.Now},
 		&deviceHealthHandler{responder: a, directory: d, monitor: o.Alerts, rollups: o.Rollups, reads: s.reads, now: o.Now},

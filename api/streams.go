@@ -18,6 +18,7 @@ type streamsHandler struct {
 	*directory
 	registry *streams.Registry
 	rotator  *rotator.Rotator
+	archive  Archive
 }
 
 func (h *streamsHandler) addRoutes(o *operations) {
@@ -47,6 +48,7 @@ func (h *streamsHandler) streamInfo(st *streams.Stream) wire.StreamInfo {
 	return wire.StreamInfo{
 		Name: st.Name, Class: policy.Retention.ClassOf(st.Name).Name, Classes: st.Classes,
 		RowWindow: timefmt.FormatDuration(st.Layout("").Window()), Shards: st.Shards,
+		Archive: h.archive.Streams[st.Name],
 	}
 }
 

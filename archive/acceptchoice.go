@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -153,7 +154,7 @@ func mayHave(dir string, t grid.Table) bool {
 var manifestPattern = regexp.MustCompile(`^manifest(-[1-9][0-9]*)?\.json$`)
 
 // generationOf returns the number in the name of a manifest. It returns 0 if the object is not a
-// manifest, or if the number is larger than an int.
+// manifest, or if the number is so large that a later number might not be an int.
 func generationOf(key string) int {
 	found := manifestPattern.FindStringSubmatch(path.Base(key))
 	if found == nil {
@@ -163,7 +164,7 @@ func generationOf(key string) int {
 		return 1
 	}
 	n, err := strconv.Atoi(found[1][1:])
-	if err != nil {
+	if err != nil || n > math.MaxInt/2 {
 		return 0
 	}
 	return n

@@ -48,6 +48,8 @@ type Archiver struct {
 	catalog Catalog
 	files   files
 	scanner tablescan.Scanner
+
+	mergedMemory int64 // see the constant mergedMemory
 }
 
 type files struct {
@@ -57,7 +59,10 @@ type files struct {
 
 // New returns an Archiver.
 func New(o Options) *Archiver {
-	return &Archiver{opts: o, catalog: Catalog{o.Items}, files: files{o.Objects, o.Pace}, scanner: tablescan.Scanner{Source: o.Store, Rate: o.Rate}}
+	return &Archiver{
+		opts: o, catalog: Catalog{o.Items}, files: files{o.Objects, o.Pace}, scanner: tablescan.Scanner{Source: o.Store, Rate: o.Rate},
+		mergedMemory: mergedMemory,
+	}
 }
 
 // Catalog returns the records of archives.

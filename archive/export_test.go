@@ -15,6 +15,14 @@ func (a *Archiver) FilesOf(ctx context.Context, r *Record) []string {
 	return keys
 }
 
+// LimitMergedMemory sets the decoded bytes that a merge may have in memory.
+func (a *Archiver) LimitMergedMemory(n int64) { a.mergedMemory = n }
+
+// LargestGroup returns the decoded size in bytes of the largest row group of an archive.
+func (a *Archiver) LargestGroup(ctx context.Context, r *Record) (int64, error) {
+	return a.files.largestGroup(ctx, r)
+}
+
 func (c *SharedReads) LimitRows(n int64) { c.limit = n }
 
 func (c *SharedReads) RetainedRows() (n int64) {

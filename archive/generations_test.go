@@ -2,6 +2,8 @@ package archive
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -17,6 +19,20 @@ type countedStore struct {
 func (s *countedStore) Get(ctx context.Context, key string, offset, length int64) ([]byte, error) {
 	s.gets++
 	return s.Store.Get(ctx, key, offset, length)
+}
+
+// TestGenerationOf_LeavesRoomForLaterNumbers checks that the number after the one in any name of an object is an
+// int. A manifest gets the number after the highest one. If that overflowed, the search for a free number
+// would not end.
+func TestGenerationOf_LeavesRoomForLaterNumbers(t *testing.T) {
+	for name, want := range map[string]int{
+		"manifest.json": 1, "manifest-2.json": 2, "manifest-999999999.json": 999_999_999, "manifest-02.json": 0, "manifest-0.json": 0,
+		fmt.Sprintf("manifest-%d.json", math.MaxInt): 0, "manifest-99999999999999999999.json": 0,
+	} {
+		if got := generationOf("p/table=x/" + name); got != want {
+			t.Errorf("%s has the number %d, want %d", name, got, want)
+		}
+	}
 }
 
 // TestFiles_ReadsOnlyListedManifests puts objects named like manifests into the folder of a table, one of them

@@ -43,14 +43,23 @@ func (a *Archiver) Merge(ctx context.Context, existing []grid.Table, begin bool)
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
-	for _, group := range mergeable(records, existing) {
-		one, err := m.mergeGroup(ctx, group)
-		if err != nil {
-			err = m.removeDiscarded(ctx, &one, err)
+	for _, all := range mergeable(records, existing) {
+		failed := func(group []Record, err error) {
 			errs = append(errs, fmt.Errorf("merge %d archives of %s, %s: %w", len(group), group[0].Class, group[0].Table.Month, err))
+		}
+		groups, err := m.splitByMemory(ctx, all)
+		if err != nil {
+			failed(all, err)
 			continue
 		}
-		done = append(done, one)
+		for _, group := range groups {
+			one, err := m.mergeGroup(ctx, group)
+			if err != nil {
+				failed(group, m.removeDiscarded(ctx, &one, err))
+				continue
+			}
+			done = append(done, one)
+		}
 	}
 	return done, errors.Join(errs...)
 }

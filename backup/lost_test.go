@@ -66,6 +66,38 @@ func TestMark_IsDeletedAfterLostAnswer(t *testing.T) {
 	}
 }
 
+// undeleting is a place in which the next deletions of marks fail.
+type undeleting struct {
+	objectstore.Store
+	failures int
+}
+
+func (u *undeleting) Delete(ctx context.Context, key string) error {
+	if strings.Contains(key, "/running/") && u.failures > 0 {
+		u.failures--
+		return errInjected
+	}
+	return u.Store.Delete(ctx, key)
+}
+
+// TestMark_IsDeletedAfterFailedRenewal lets the deletion of the old mark fail when a long backup renews its
+// mark. The backup must succeed, and leave no mark that blocks the next one for a day.
+func TestMark_IsDeletedAfterFailedRenewal(t *testing.T) {
+	w := newWorld(t)
+	w.write(10)
+	p := w.placeOf(&undeleting{w.folder(w.dir), 1})
+	p.Progress = func(int64, int64) {
+		p.Progress = nil
+		w.clock = w.clock.Add(2 * time.Hour)
+	}
+	if _, err := w.make(p); err != nil {
+		t.Errorf("the backup: %v", err)
+	}
+	if _, err := w.make(w.place); err != nil {
+		t.Errorf("the next backup: %v", err)
+	}
+}
+
 // TestPrune_KeepsBackupsAfterWrongClock makes a backup while the clock is a year ahead. Neither a later backup nor Prune
 // may count it as the newest one, until its manifest is deleted.
 func TestPrune_KeepsBackupsAfterWrongClock(t *testing.T) {

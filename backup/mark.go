@@ -31,6 +31,7 @@ type mark struct {
 	place *Place
 	key   string
 	at    time.Time // time of the last renewal
+	left  []string  // keys of earlier marks whose deletion failed
 }
 
 // lock makes sure that no other process changes the place. It writes a mark, and fails if another
@@ -64,11 +65,16 @@ func (m *mark) write(ctx context.Context) error {
 	if err == nil || errors.Is(err, objectstore.ErrExists) { // the client has repeated a request after a lost answer
 		return nil
 	}
-	return m.place.failed(errors.Join(err, m.unlock(ctx)))
+	removed := m.remove(ctx, m.key)
+	if removed != nil {
+		m.left = append(m.left, m.key)
+	}
+	return m.place.failed(errors.Join(err, removed))
 }
 
 // renew renews the mark if it is old. It must be called before each change of the place. It fails if the
-// process was suspended for so long that another one may have changed the place.
+// process was suspended for so long that another one may have changed the place. If the old mark cannot be
+// deleted, unlock retries: until then, two marks exist, which is harmless.
 func (m *mark) renew(ctx context.Context) error {
 	switch age := m.place.now().Sub(m.at); {
 	case age > lostAfter:
@@ -81,16 +87,26 @@ func (m *mark) renew(ctx context.Context) error {
 		m.key, m.at = old, at
 		return err
 	}
-	if err := m.place.delete(ctx, old); err != nil {
-		return m.place.failed(err)
+	if m.remove(ctx, old) != nil {
+		m.left = append(m.left, old)
 	}
 	return nil
 }
 
-func (m *mark) unlock(ctx context.Context) error {
+// unlock deletes the mark, and earlier marks whose deletion failed. A mark that stays blocks other backups
+// for up to a day.
+func (m *mark) unlock(ctx context.Context) (err error) {
+	for _, key := range append(m.left, m.key) {
+		err = errors.Join(err, m.remove(ctx, key))
+	}
+	return err
+}
+
+// remove deletes a mark, even if the context has ended.
+func (m *mark) remove(ctx context.Context, key string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
 	defer cancel()
-	return m.place.delete(ctx, m.key)
+	return m.place.delete(ctx, key)
 }
 
 // abandoned reports whether the process of a mark must have died.

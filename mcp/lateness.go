@@ -81,8 +81,12 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 		if err != nil {
 			return answer, err
 		}
+		archived, err := s.readsArchives(ctx, &p)
+		if err != nil {
+			return answer, err
+		}
 		// Devices without live readings are not in the list, and may have archived readings.
-		devices, answer.Complete = nil, page.Next == "" && (p.Archive == "" || p.Archive == "false")
+		devices, answer.Complete = nil, page.Next == "" && !archived
 		for _, d := range page.Devices {
 			devices = append(devices, d.Device)
 		}
@@ -109,6 +113,18 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 		answer.Note = fmt.Sprintf("Not all readings were measured: at most %d readings of %d devices with live readings are. Use a shorter window, or name a device.", maxLateReadings, maxLateDevices)
 	}
 	return answer, nil
+}
+
+// readsArchives reports whether queries with the given parameters read archived tables.
+func (s *Server) readsArchives(ctx context.Context, p *latenessParams) (bool, error) {
+	if p.Archive != "" {
+		return p.Archive != "false", nil
+	}
+	list, err := s.client.Streams(ctx)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list.Streams, func(st wire.StreamInfo) bool { return st.Name == p.Stream && st.Archive }), nil
 }
 
 type latenesses struct {

@@ -59,10 +59,16 @@ func TestLatenesses_FillRanges(t *testing.T) {
 }
 
 // TestLateness_IsIncompleteForArchives checks that an answer from archives is complete only for a single device. The
-// list of devices lacks those whose readings are all in archives.
+// list of devices lacks those whose readings are all in archives. Without the parameter archive, the setting of the
+// stream applies.
 func TestLateness_IsIncompleteForArchives(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/v1/streams/weather/devices" {
+		switch r.URL.Path {
+		case "/v1/streams":
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprint(w, `{"streams":[{"name":"weather"},{"name":"old","archive":true}]}`)
+			return
+		case "/v1/streams/weather/devices", "/v1/streams/old/devices":
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprint(w, `{"devices":[]}`)
 			return
@@ -81,12 +87,13 @@ func TestLateness_IsIncompleteForArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
-		device, archive string
-		complete        bool
+		stream, device, archive string
+		complete                bool
 	}{
-		{"", "", true}, {"", "false", true}, {"", "true", false}, {"", "only", false}, {"s1", "true", true},
+		{"weather", "", "", true}, {"weather", "", "false", true}, {"weather", "", "true", false}, {"weather", "", "only", false}, {"weather", "s1", "true", true},
+		{"old", "", "", false}, {"old", "", "false", true}, {"old", "s1", "", true},
 	} {
-		answer, err := s.lateness(t.Context(), latenessParams{Stream: "weather", Device: row.device, Archive: row.archive})
+		answer, err := s.lateness(t.Context(), latenessParams{Stream: row.stream, Device: row.device, Archive: row.archive})
 		if err != nil || answer.Complete != row.complete || (answer.Note == "") != row.complete {
 			t.Errorf("%+v: %+v, %v", row, answer, err)
 		}

@@ -41,32 +41,6 @@ func (s *Sender) closeDigest(j *job) {
 	}
 }
 
-func (s *Sender) dueDigests(now time.Time) map[string][]*job {
-	byID := map[string]*job{}
-	for _, w := range s.works {
-		if w.rec == nil {
-			continue
-		}
-		for _, d := range w.rec.Deliveries {
-			if d.State != Pending || d.Digest == "" || d.sending || d.Next.After(now) {
-				continue
-			}
-			j := byID[d.Digest]
-			if j == nil {
-				j = &job{}
-				byID[d.Digest] = j
-			}
-			j.parts = append(j.parts, part{d, w})
-		}
-	}
-	due := map[string][]*job{}
-	for id, j := range byID {
-		j.message = s.summary(id, j.parts)
-		due[j.parts[0].Notifier] = append(due[j.parts[0].Notifier], j)
-	}
-	return due
-}
-
 func (s *Sender) summary(id string, parts []part) *Message {
 	first := parts[0].of.rec
 	d := &Summary{Tenant: first.Tenant, Rule: first.Rule, Severity: first.Severity, Late: true}

@@ -1,10 +1,10 @@
 package notify
 
 import (
-	"cmp"
 	"context"
+	"iter"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,15 +42,27 @@ type outlet struct {
 type job struct {
 	message *Message
 	parts   []part
-	device  string    // tenant and device; empty for a digest
-	event   time.Time // time by which jobs of a device are sorted: see record.order
-	err     error     // result of Send, if tried
-	tried   bool      // false if the batch ended before an attempt
+	device  string // tenant and device; empty for a digest
+	err     error  // result of Send, if tried
+	tried   bool   // false if the batch ended before an attempt
 }
 
 type part struct {
 	*delivery
 	of *work
+}
+
+// works returns the alerts of a batch.
+func (r *batchResult) works(yield func(*work) bool) {
+	seen := map[*work]bool{}
+	for _, j := range r.jobs {
+		for _, p := range j.parts {
+			if !seen[p.of] && !yield(p.of) {
+				return
+			}
+			seen[p.of] = true
+		}
+	}
 }
 
 // batchResult is the result of a batch: jobs after their attempts, or one refresh.
@@ -64,85 +76,21 @@ type batchResult struct {
 // dispatch begins to send due messages to each notifier that is idle.
 func (s *Sender) dispatch(ctx context.Context) {
 	now := s.opts.Now()
-	queues := map[string]*queueState{}
-	pending := map[string][]*job{}
-	for _, w := range s.works {
-		if w.rec == nil {
-			continue
-		}
-		for _, d := range w.rec.Deliveries {
-			if d.State != Pending {
-				continue
-			}
-			q := queues[d.Notifier]
-			if q == nil {
-				q = &queueState{}
-				queues[d.Notifier] = q
-			}
-			q.add(d)
-			if d.Digest == "" && !d.sending {
-				pending[d.Notifier] = append(pending[d.Notifier], &job{
-					message: w.rec.message(d), parts: []part{{d, w}}, device: d.deviceOf(w), event: w.rec.order(d),
-				})
-			}
-		}
+	if s.queues == nil {
+		s.queues = formQueues(s.outlets, maps.Values(s.works))
 	}
-	s.counts.setQueues(queues)
-	digests := s.dueDigests(now)
 	for _, o := range s.outlets {
 		if o.busy || now.Before(o.paused) {
 			continue
 		}
-		jobs := append(digests[o.Name], dueJobs(pending[o.Name], now)...)
+		q := s.queues[o.Name]
+		jobs := append(s.dueDigests(q, now), q.dueJobs(now)...)
 		if len(jobs) > mostJobs {
 			jobs = jobs[:mostJobs]
 		}
 		s.begin(ctx, o, jobs)
 	}
 }
-
-func (d *delivery) deviceOf(w *work) string { return w.rec.Tenant + "/" + w.rec.Device }
-
-// order returns the time by which a delivery is sorted. It is the event time, or the latest event
-// time of the earlier messages about the alert if that is later.
-func (r *record) order(d *delivery) (at time.Time) {
-	for _, other := range r.Deliveries {
-		if other.Number <= d.Number && other.Notifier == d.Notifier && other.Event.After(at) {
-			at = other.Event
-		}
-	}
-	return at
-}
-
-// dueJobs returns the jobs to be sent now, sorted by device and event time. A job that has to wait
-// delays later jobs about its alert, and about its device if it has fewer than blockingAttempts
-// attempts.
-func dueJobs(all []*job, now time.Time) (due []*job) {
-	slices.SortFunc(all, func(a, b *job) int {
-		return cmp.Or(strings.Compare(a.device, b.device), a.event.Compare(b.event),
-			strings.Compare(a.alert(), b.alert()), cmp.Compare(a.parts[0].Number, b.parts[0].Number))
-	})
-	device, held, waiting := "", false, map[string]bool{}
-	for _, j := range all {
-		if j.device != device {
-			device, held = j.device, false
-			clear(waiting)
-		}
-		d := j.parts[0].delivery
-		switch {
-		case held || waiting[j.alert()]:
-		case d.Next.After(now):
-			waiting[j.alert()] = true
-			held = d.Attempts < blockingAttempts
-		default:
-			due = append(due, j)
-		}
-	}
-	return due
-}
-
-// alert returns the id of the alert of a job that is not a digest.
-func (j *job) alert() string { return j.parts[0].of.rec.Alert }
 
 // begin sends jobs in the background. If a refresh is due, it refreshes the receiver instead, and
 // leaves the jobs to the next call of dispatch.
@@ -217,6 +165,7 @@ func sendOne(ctx context.Context, n Notifier, j *job) {
 func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 	r.outlet.busy = false
 	if r.resets != s.resets || s.held == nil {
+		r.jobs = nil
 		return nil // the lease was lost: the messages are resent with the same ids, here or by another process
 	}
 	if r.refreshed != nil {
@@ -293,13 +242,13 @@ func (j *job) recordRefusal(now time.Time) {
 	}
 }
 
-// removeFinished removes the entries of alerts that need no further message, and fails deliveries
+// removeFinished removes the entries of the given alerts, unless they need a further message. It fails deliveries
 // to notifiers that are not configured.
-func (s *Sender) removeFinished(ctx context.Context) error {
+func (s *Sender) removeFinished(ctx context.Context, works iter.Seq[*work]) error {
 	now := s.opts.Now().UTC()
 	var over []*work
 	var changed []*record
-	for _, w := range s.works {
+	for w := range works {
 		if w.rec == nil {
 			continue
 		}

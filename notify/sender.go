@@ -3,6 +3,8 @@ package notify
 import (
 	"context"
 	"errors"
+	"iter"
+	"maps"
 	"sync"
 	"time"
 
@@ -66,6 +68,7 @@ type Sender struct {
 	resting time.Time // time until which no message is sent
 	works   map[alerts.AlertName]*work
 	digests map[digestKey]*openDigest
+	queues  map[string]*queue // by notifier; nil after a delivery was added
 	outlets []*outlet
 	results chan batchResult
 	sending sync.WaitGroup
@@ -112,6 +115,7 @@ func NewSender(o Options) *Sender {
 func (s *Sender) reset() {
 	s.resets++
 	s.held, s.current, s.works, s.digests = nil, false, map[alerts.AlertName]*work{}, map[digestKey]*openDigest{}
+	s.queues = nil
 	s.counts.setQueues(nil)
 }
 
@@ -130,7 +134,7 @@ func (s *Sender) Run(ctx context.Context) {
 		case r := <-s.results:
 			err := s.finish(ctx, &r)
 			if err == nil && s.held != nil {
-				err = s.sendNext(ctx) // without a read of the outbox, which may have many entries
+				err = s.sendNext(ctx, r.works) // without the other alerts, which may be many
 			}
 			s.report(ctx, err)
 		}
@@ -194,16 +198,17 @@ func (s *Sender) deliver(ctx context.Context) error {
 	if err := s.refresh(ctx, entries); err != nil {
 		return err
 	}
-	return s.sendNext(ctx)
+	s.counts.setQueues(queueStates(maps.Values(s.works)))
+	return s.sendNext(ctx, maps.Values(s.works))
 }
 
-// sendNext removes the entries of alerts that need no further message, and begins to send due
-// messages about the others. It must have a lease, which it checks.
-func (s *Sender) sendNext(ctx context.Context) error {
+// sendNext removes the entries of the given alerts, unless they need a further message, and begins to send due
+// messages. It must have a lease, which it checks.
+func (s *Sender) sendNext(ctx context.Context, works iter.Seq[*work]) error {
 	if err := s.held.Check(ctx); err != nil {
 		return err
 	}
-	if err := s.removeFinished(ctx); err != nil {
+	if err := s.removeFinished(ctx, works); err != nil {
 		return err
 	}
 	s.dispatch(ctx)
@@ -283,14 +288,14 @@ func (s *Sender) queue(ctx context.Context, list []*work) error {
 	var changed []*record
 	for _, w := range list {
 		if w.rec == nil {
-			w.rec = recs[w.entry.AlertName]
+			w.rec, s.queues = recs[w.entry.AlertName], nil
 		}
 		before, reported, targets := w.rec.Count, w.rec.Reported, len(w.rec.Targets)
 		if err := s.queueOne(ctx, w, current); err != nil {
 			return err
 		}
 		if w.rec.Count != before || w.rec.Reported != reported || len(w.rec.Targets) != targets {
-			changed = append(changed, w.rec)
+			changed, s.queues = append(changed, w.rec), nil
 		}
 	}
 	if err := s.held.Check(ctx); err != nil || len(changed) == 0 {

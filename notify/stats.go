@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Stats are the counts of one notifier since the start of the process. Pending and Oldest are zero
-// in processes that do not deliver.
+// Stats are the counts of one notifier since the start of the process. Pending and Oldest are from the last
+// read of the outbox, and zero in processes that do not deliver.
 type Stats struct {
 	Notifier  string
 	Delivered int64

@@ -43,6 +43,20 @@ func (v *queryStorage) count(samples int) error {
 	return v.reserve(int64(samples))
 }
 
+// scannedPerSample limits the readings that a query scans, as a multiple of the limit of samples. Prometheus
+// counts only the samples that a query has in memory: of an instant selector, one per step. A query with
+// few steps may scan many more readings, which only its time limit would end.
+const scannedPerSample = 10
+
+// countScanned adds readings that were scanned, and fails above the limit of a query.
+func (v *queryStorage) countScanned(readings int) error {
+	limit := scannedPerSample * int64(v.opts.MaxSamples)
+	if v.scanned.Add(int64(readings)) > limit {
+		return varve.Errorf(varve.Invalid, "the query scans more than %d readings, %d times query.max_samples: select fewer devices or a shorter range, use a range of whole hours (roll-ups), or raise query.max_samples", limit, scannedPerSample)
+	}
+	return nil
+}
+
 // reserveSeries counts the samples that promql computes from the series of a selector: one per step
 // and series.
 func (v *queryStorage) reserveSeries(series int, hints *storage.SelectHints) error {

@@ -93,3 +93,29 @@ func TestEvaluate_ReservesLongRanges(t *testing.T) {
 		}
 	}
 }
+
+// TestEvaluate_BoundsScannedReadings evaluates queries that use few of many readings. A query may scan ten times
+// as many readings as it may have samples.
+func TestEvaluate_BoundsScannedReadings(t *testing.T) {
+	w := newWorld(t, false, prometheus.Options{MaxSamples: 50})
+	for i := range 600 {
+		w.send(reading(t, "a", noon.Add(time.Duration(i-600)*time.Second), "v", "1"))
+	}
+	for minutes, want := range map[int]string{
+		7:  "",
+		10: "the query scans more than 500 readings, 10 times query.max_samples: select fewer devices or a shorter range, use a range of whole hours (roll-ups), or raise query.max_samples",
+	} {
+		r, err := w.promql.Evaluate(t.Context(), prometheus.Query{
+			Tenant: varve.DefaultTenant, Text: `v{device="a"}`, Start: noon.Add(time.Duration(-minutes) * time.Minute), End: noon, Step: time.Minute, Lookback: time.Second,
+		})
+		if err != nil {
+			if want == "" || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d minutes: %v, want %q", minutes, err, want)
+			}
+			continue
+		}
+		if r.Close(); want != "" {
+			t.Errorf("%d minutes: no error, want %q", minutes, want)
+		}
+	}
+}

@@ -26,6 +26,7 @@ type queryStorage struct {
 	tenant   string
 	rollups  map[*labels.Matcher]bucketed // aggregates that come from roll-ups, by the matcher with which rewrite marks their selector
 	read     atomic.Int64                 // number of samples that were read so far
+	scanned  atomic.Int64                 // number of readings that were scanned so far
 	selected []*selection
 	isSingle bool // whether the query has exactly one selector
 
@@ -241,7 +242,7 @@ func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storag
 			}
 			more = !part.IsEnd()
 			c.addPart(&part)
-			return nil
+			return v.countScanned(part.Len())
 		})
 		if err != nil {
 			return nil, err

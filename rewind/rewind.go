@@ -35,6 +35,8 @@ type Store interface {
 	store.Store
 	// Partitions returns the partitions of items with a prefix.
 	Partitions(ctx context.Context, prefix string) ([]string, error)
+	// EraseTable erases readings of all series of a table. It ignores the series of the erasure.
+	EraseTable(ctx context.Context, e store.Erasure) (int64, error)
 }
 
 // Report is the result of a run.
@@ -99,19 +101,27 @@ func (r *run) rewindTable(ctx context.Context, in *store.Info) error {
 			return err
 		}
 	}
-	token := ""
+	later, token := false, ""
 	for {
 		page, err := r.store.Series(ctx, store.SeriesQuery{Table: in.Table, After: token})
 		if err != nil {
 			return err
 		}
 		for _, s := range page.Series {
-			if err := r.rewindSeries(ctx, in, s); err != nil {
+			found, err := r.findLater(ctx, in, s)
+			if err != nil {
 				return err
 			}
+			later = later || found
 		}
 		if token = page.Next; token == "" {
 			break
+		}
+	}
+	if later {
+		n, err := r.store.EraseTable(ctx, store.Erasure{Table: in.Table, Window: varve.AllTime(), After: r.arrived, Arrived: lastArrival})
+		if r.Removed += n; err != nil {
+			return err
 		}
 	}
 	if in.Hold != "" {
@@ -130,14 +140,13 @@ func (r *run) findKept(ctx context.Context, in *store.Info) error {
 	return err
 }
 
-func (r *run) rewindSeries(ctx context.Context, in *store.Info, s varve.Series) error {
-	later := false
+// findLater reports whether a series has later readings in a table.
+func (r *run) findLater(ctx context.Context, in *store.Info, s varve.Series) (later bool, err error) {
 	of := store.Range{Table: in.Table, Series: s, Window: varve.AllTime(), Consistent: true}
 	var page store.Page
 	for {
-		var err error
 		if page, err = r.store.Read(ctx, of, page.Readings); err != nil {
-			return err
+			return later, err
 		}
 		for i := range page.Readings {
 			at := page.Readings[i].Arrived
@@ -150,17 +159,11 @@ func (r *run) rewindSeries(ctx context.Context, in *store.Info, s varve.Series) 
 			}
 		}
 		if !page.More {
-			break
+			return later, nil
 		}
 		last := page.Readings[len(page.Readings)-1].Position()
 		of.After = &last
 	}
-	if !later {
-		return nil
-	}
-	n, err := r.store.Erase(ctx, store.Erasure{Table: in.Table, Series: s, Window: varve.AllTime(), After: r.arrived, Arrived: lastArrival})
-	r.Removed += n
-	return err
 }
 
 // lastArrival is an upper limit of arrivals.

@@ -160,6 +160,7 @@ type StreamInfo struct {
 	// RowWindow is a multiple of every row window that the stream had, so that all its rows are found.
 	RowWindow string         `json:"row_window" doc:"on DynamoDB: the longest time that a row covers"`
 	Shards    map[string]int `json:"shards,omitempty" doc:"on DynamoDB: devices whose readings are spread, and over how many keys"`
+	Archive   bool           `json:"archive,omitempty" doc:"whether queries without the parameter archive also read archived tables"`
 	Notes     []Note         `json:"notes,omitempty" doc:"names that do not exist; only in the answer to a change"`
 }
 

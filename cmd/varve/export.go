@@ -73,6 +73,10 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 	if err != nil {
 		return err
 	}
+	if !done.SettledUntil.IsZero() {
+		fmt.Fprintf(a.err, "Arrivals are settled until %s. The next run copies later readings, once each write before them has ended or its process is known to be gone.\n",
+			done.SettledUntil.UTC().Format(time.RFC3339Nano))
+	}
 	if a.output == "json" {
 		return writeJSON(a.out, map[string]any{"readings": done.Readings, "files": done.Files, "bytes": done.Bytes, "first": done.IsFirstCopy})
 	}
@@ -84,9 +88,5 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 		kind = "all readings"
 	}
 	fmt.Fprintf(a.out, "Copied %s: %s in %s.\n", kind, count(done.Readings, "reading"), count(done.Files, "file"))
-	if !done.SettledUntil.IsZero() {
-		fmt.Fprintf(a.err, "Arrivals are settled until %s. The next run copies later readings, once each write before them has ended or its process is known to be gone.\n",
-			done.SettledUntil.UTC().Format(time.RFC3339Nano))
-	}
 	return nil
 }

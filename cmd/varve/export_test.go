@@ -58,6 +58,11 @@ func TestExport_PrintsProgressAndHint(t *testing.T) {
 	}
 	messages.Reset()
 	streams.terminal = false
+	args = []string{"export", "weather", filepath.Join(dir, "third"), "--since", filepath.Join(dir, "third.state"), "-o", "json", "--server", h.URL}
+	if code := execute(t.Context(), args, streams); code != exitOK || messages.String() != want {
+		t.Errorf("with -o json: exit code %d, hint %q, want %q", code, messages.String(), want)
+	}
+	messages.Reset()
 	args = []string{"export", "weather", filepath.Join(dir, "other"), "--server", h.URL}
 	if code := execute(t.Context(), args, streams); code != exitOK || messages.Len() > 0 {
 		t.Errorf("without --since: exit code %d, messages %q; want a copy without a hint", code, messages.String())

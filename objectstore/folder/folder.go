@@ -40,30 +40,22 @@ const (
 	Shared  fs.FileMode = 0o750 // the group can read them, too
 )
 
-// Open returns the object store in a folder. It creates a missing folder. It deletes the temporary files of
-// processes that were killed more than a day ago.
+// Open returns the object store in a folder. It creates a missing folder.
 func Open(root string, mode fs.FileMode) (*Folder, error) {
 	if err := os.MkdirAll(root, mode); err != nil {
 		return nil, fmt.Errorf("create the folder of objects: %w", err)
 	}
-	f := &Folder{root, mode}
-	f.removeAbandoned()
-	return f, nil
+	return &Folder{root, mode}, nil
 }
 
 // abandonedAfter is the age of a temporary file after which its process must have been killed.
 const abandonedAfter = 24 * time.Hour
 
-// removeAbandoned removes old temporary files. Their removal is optional, so it reports no errors.
-func (f *Folder) removeAbandoned() {
-	_ = filepath.WalkDir(f.root, func(name string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && strings.HasPrefix(d.Name(), temporary) {
-			if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
-				_ = removeFile(name)
-			}
-		}
-		return nil
-	})
+// removeAbandoned removes an old temporary file. The removal is optional, so it reports no errors.
+func removeAbandoned(name string, d fs.DirEntry) {
+	if info, err := d.Info(); err == nil && time.Since(info.ModTime()) > abandonedAfter {
+		_ = removeFile(name)
+	}
 }
 
 // Location implements objectstore.Store.
@@ -187,7 +179,9 @@ func (f *Folder) Stat(ctx context.Context, key string) (o objectstore.Object, er
 	return objectstore.Object{Key: key, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// List implements objectstore.Store. Files whose names begin with a dot are not objects.
+// List implements objectstore.Store. Files whose names begin with a dot are not objects. In the folders that List
+// reads, it deletes the temporary files of processes that were killed more than a day ago: a search at each
+// Open would read all folders.
 func (f *Folder) List(ctx context.Context, prefix string, each func(objectstore.Object) error) error {
 	dir := prefix[:strings.LastIndexByte(prefix, '/')+1]
 	start, err := f.path(strings.TrimSuffix(dir, "/"))
@@ -201,8 +195,14 @@ func (f *Folder) List(ctx context.Context, prefix string, each func(objectstore.
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // the folder start is missing, or another one was deleted during the walk
 		}
-		if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), ".") {
+		if err != nil || d.IsDir() {
 			return err
+		}
+		if strings.HasPrefix(d.Name(), ".") {
+			if strings.HasPrefix(d.Name(), temporary) {
+				removeAbandoned(name, d)
+			}
+			return nil
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)

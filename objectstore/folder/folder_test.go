@@ -59,24 +59,44 @@ func TestFolder_ListsAllAlthoughOneIsDeleted(t *testing.T) {
 	}
 }
 
-// TestOpen_RemovesAbandonedFiles opens a folder with temporary files of a day ago and of now. Only the old one is
-// removed.
-func TestOpen_RemovesAbandonedFiles(t *testing.T) {
+// TestList_RemovesAbandonedFiles lists a folder with temporary files of a day ago and of now. Only the old one is
+// removed. Neither Open nor the list of another folder reads the folder.
+func TestList_RemovesAbandonedFiles(t *testing.T) {
 	root := t.TempDir()
-	for _, name := range []string{"/.varve-OLD", "/.varve-NEW", "/.other"} {
+	for _, dir := range []string{"/a", "/b"} {
+		if err := os.Mkdir(root+dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"/a/.varve-OLD", "/a/.varve-NEW", "/a/.other"} {
 		if err := os.WriteFile(root+name, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	old := time.Now().Add(-25 * time.Hour)
-	if err := errors.Join(os.Chtimes(root+"/.varve-OLD", old, old), os.Chtimes(root+"/.other", old, old)); err != nil {
+	if err := errors.Join(os.Chtimes(root+"/a/.varve-OLD", old, old), os.Chtimes(root+"/a/.other", old, old)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := folder.Open(root, folder.Shared); err != nil {
+	f, err := folder.Open(root, folder.Shared)
+	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(root)
+	checkNoObjects(t, f, "b/")
+	entries, err := os.ReadDir(root + "/a")
+	if err != nil || len(entries) != 3 {
+		t.Errorf("after a list of another folder: %v, %v; want 3 files", entries, err)
+	}
+	checkNoObjects(t, f, "a/")
+	entries, err = os.ReadDir(root + "/a")
 	if err != nil || len(entries) != 2 || entries[0].Name() != ".other" || entries[1].Name() != ".varve-NEW" {
 		t.Errorf("%v, %v; want .other and .varve-NEW", entries, err)
+	}
+}
+
+func checkNoObjects(t *testing.T, f *folder.Folder, prefix string) {
+	t.Helper()
+	err := f.List(t.Context(), prefix, func(o objectstore.Object) error { return errors.New(o.Key) })
+	if err != nil {
+		t.Errorf("%s has an object: %v", prefix, err)
 	}
 }

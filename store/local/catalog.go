@@ -210,7 +210,11 @@ func (c *catalog) recountStats() (err error) {
 		if c.db.ledger.findKey(statsKey(t.number)) == nil {
 			continue
 		}
-		if t.stats, err = c.db.countChunks(t.number); err != nil {
+		err := c.quarantine.retryAfterDamage(func() (err error) {
+			t.stats, err = c.db.countChunks(t.number)
+			return err
+		})
+		if err != nil {
 			return err
 		}
 		if err := t.stats.put(batch, t.number); err != nil {
@@ -269,7 +273,8 @@ func (c *catalog) commit(ctx context.Context, batch *pebble.Batch, then func()) 
 	return nil
 }
 
-// recountTables recounts the readings of the tables that may have chunks in one of the lost ranges.
+// recountTables recounts the readings of the tables whose chunks or statistics may be in one of the lost
+// ranges. It fails if it meets damage.
 func (c *catalog) recountTables(ranges []lost) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,8 +285,8 @@ func (c *catalog) recountTables(ranges []lost) (err error) {
 	tables := slices.Clone(c.mem.tables.sorted)
 	c.mem.mu.RUnlock()
 	for _, t := range tables {
-		space := chunkSpace(t.number)
-		if !slices.ContainsFunc(ranges, func(l lost) bool { return l.overlaps(space, after(space)) }) {
+		space, stats := chunkSpace(t.number), statsKey(t.number)
+		if !slices.ContainsFunc(ranges, func(l lost) bool { return l.overlaps(space, after(space)) || l.overlaps(stats, next(stats)) }) {
 			continue
 		}
 		if changed[t], err = c.db.countChunks(t.number); err != nil {

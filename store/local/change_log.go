@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local/journal"
 )
@@ -55,8 +56,8 @@ type change struct {
 // commit makes a batch durable, applies it, and calls the function "then" unless it is nil.
 //
 // If commit returns a change, the outcome is open. Then the next change of the same data must
-// resolve the returned change first. The caller must not use the batch afterward. commit fails if
-// one of the keys is in a lost range.
+// resolve the returned change first. The caller must not use the batch afterward. commit fails, and
+// stores nothing, if one of the keys is in a lost range, or if the batch is larger than a frame of the journal.
 func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []store.Key, then func()) (*change, error) {
 	if batch.Empty() {
 		return nil, batch.Close()
@@ -67,6 +68,9 @@ func (c *changeLog) commit(ctx context.Context, batch *pebble.Batch, keys []stor
 	defer c.db.aside.RUnlock()
 	if err := c.db.ledger.itemsIntact(keys); err != nil {
 		return nil, closing(err, batch)
+	}
+	if size, most := len(batch.Repr()), c.db.opts.changeBytes; size > most {
+		return nil, closing(varve.Errorf(varve.Invalid, "items: %d bytes in one change, above %d: write fewer items at a time", size, most), batch)
 	}
 	if err := c.db.journal.Ready(); err != nil {
 		return nil, closing(c.db.guard.Unavailable(err), batch)

@@ -117,6 +117,12 @@ func (s *Store) Erase(ctx context.Context, e store.Erasure) (int64, error) {
 	return s.eraser.Erase(ctx, e)
 }
 
+// EraseTable erases readings of all series of a table, like Erase of each one. It ignores the series of the
+// erasure.
+func (s *Store) EraseTable(ctx context.Context, e store.Erasure) (int64, error) {
+	return s.eraser.EraseTable(ctx, e)
+}
+
 // ErasureDelay implements store.Eraser.
 func (s *Store) ErasureDelay() time.Duration { return s.eraser.ErasureDelay() }
 

@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -119,31 +120,23 @@ func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(ke
 	return iter.Error()
 }
 
-// countChunks counts the readings in the chunks of a table by their headers. It skips chunks with a
-// damaged header, and ends where Pebble finds damage.
+// countChunks counts the readings in the chunks of a table by their headers.
+//
+// It fails if it meets damage, because an incomplete count hides readings. The watcher then has the
+// damage, so that retryAfterDamage can set it aside.
 func (d *database) countChunks(number uint32) (n tableStats, err error) {
 	space := chunkSpace(number)
-	iter, err := d.NewIter(&pebble.IterOptions{LowerBound: space, UpperBound: after(space)})
-	if err != nil {
-		return n, err
-	}
-	defer func() {
-		if closed := iter.Close(); !isDamage(closed) {
-			err = errors.Join(err, closed)
-		}
-	}()
-	for ok := iter.First(); ok; ok = iter.Next() {
-		value, err := iter.ValueAndErr()
+	var bad error
+	err = d.visit(d.life.background, space, after(space), func(key, value []byte) error {
+		h, err := chunk.ReadHeader(value)
 		if err != nil {
-			break
+			d.watcher.addChunk(key, err)
+			bad = err
+			return nil
 		}
-		if h, err := chunk.ReadHeader(value); err == nil {
-			n.readings += int64(h.Count)
-			n.bytes += int64(len(iter.Key()) + len(value))
-		}
-	}
-	if err := iter.Error(); err != nil && !isDamage(err) {
-		return n, err
-	}
-	return n, nil
+		n.readings += int64(h.Count)
+		n.bytes += int64(len(key) + len(value))
+		return nil
+	})
+	return n, cmp.Or(err, bad)
 }

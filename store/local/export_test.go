@@ -16,6 +16,12 @@ func (o Options) WithBlockBytes(n int) Options {
 	return o
 }
 
+// WithChangeBytes returns options with another maximum size of a change of items.
+func (o Options) WithChangeBytes(n int) Options {
+	o.changeBytes = n
+	return o
+}
+
 // WithCachedColumns returns options with another size of the cached columns of a memtable. If bytes is
 // negative, columns are not cached.
 func (o Options) WithCachedColumns(bytes int64, minRows int) Options {
@@ -59,6 +65,35 @@ func (s *Store) AddDamagedKey(t grid.Table) error {
 		return err
 	}
 	return s.db.Set(append(chunkSpace(number), "patient 17"...), nil, pebble.NoSync)
+}
+
+// LoseStats deletes the statistics of a table, and records their loss.
+func (s *Store) LoseStats(t grid.Table) error {
+	number, err := s.reader.seriesInMemory(t, false, nil)
+	if err != nil {
+		return err
+	}
+	key := statsKey(number)
+	if err := s.db.Delete(key, pebble.NoSync); err != nil {
+		return err
+	}
+	return s.db.ledger.add([]lost{{From: key, To: next(key), Reason: "test"}})
+}
+
+// CountFiles counts the files of Pebble with chunks only, with other keys only, and with both.
+func (s *Store) CountFiles() (chunks, others, mixed int, err error) {
+	parts, err := partsInUse(s.db.DB)
+	for i := range parts {
+		switch first, last := parts[i].first[0], parts[i].last[0]; {
+		case first == spaceChunk && last == spaceChunk:
+			chunks++
+		case first > spaceChunk || last < spaceChunk:
+			others++
+		default:
+			mixed++
+		}
+	}
+	return chunks, others, mixed, err
 }
 
 // Compact flushes the memory of Pebble, and merges all files of Pebble.

@@ -8,6 +8,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/local/journal"
 	"github.com/varvedb/varve/store/local/memtable"
 )
 
@@ -57,7 +58,8 @@ type Options struct {
 	// Events receives the events of the store.
 	Events Events
 
-	blockBytes int // size of Pebble's blocks; 0 means defaultBlockBytes
+	blockBytes  int // size of Pebble's blocks; 0 means defaultBlockBytes
+	changeBytes int // maximum size of a change of items or tables; 0 means journal.MaxPayload
 
 	// columns limits the cached columns of a memtable. If its Bytes are 0, they are a quarter of
 	// MemtableBytes. If they are negative, columns are not cached.
@@ -138,6 +140,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.JournalBytes == 0 {
 		o.JournalBytes = max(4*o.MemtableBytes, 64<<20)
+	}
+	if o.changeBytes == 0 {
+		o.changeBytes = journal.MaxPayload
 	}
 	if o.blockBytes == 0 {
 		o.blockBytes = defaultBlockBytes

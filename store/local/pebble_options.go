@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -45,6 +46,7 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 		opts.Levels[i].BlockSize = o.blockBytes
 	}
 	opts.TargetFileSizes[0] = int64(o.blockBytes) * blocksOfFile
+	opts.Experimental.SpanPolicyFunc = endFileAtChunks
 	// A file that is missing or has a wrong size is set aside as damaged. It does not prevent the
 	// opening of the store.
 	opts.DisableConsistencyCheck = true
@@ -60,6 +62,20 @@ func pebbleOptions(o Options, w *watcher) *pebble.Options {
 	}
 	opts.EnsureDefaults()
 	return opts
+}
+
+// endFileAtChunks makes Pebble end a file before the first chunk, and after the last one.
+//
+// Each flush has entries of indexes, whose keys are before all chunks, and counts, whose keys are after them.
+// If these keys shared files with chunks, each merge of new files would rewrite the chunks of all tables,
+// also of those without new readings. Then each backup would copy the whole store.
+func endFileAtChunks(start []byte) (policy pebble.SpanPolicy, end []byte, err error) {
+	for _, end := range [][]byte{{spaceChunk}, {spaceChunk + 1}} {
+		if bytes.Compare(start, end) < 0 {
+			return policy, end, nil
+		}
+	}
+	return policy, nil, nil
 }
 
 // logger reports Pebble's errors and fatal failures, and discards its other messages.

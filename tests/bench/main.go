@@ -15,7 +15,7 @@ import (
 
 func main() {
 	binary := flag.String("varve", "bin/varve", "the `binary` to measure")
-	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, load, lanes, archive, export, drop, rollups, cores, agent, beside, promql, mqtt, dynamodb, scale; growth and scale-live, …, run alone")
+	only := flag.String("only", "", "only this `part`: ndjson, csv, single, disk, query, fleet, backup, load, lanes, archive, export, drop, rollups, cores, agent, beside, promql, mqtt, dynamodb, scale; growth and scale-live, …, run alone")
 	days := flag.Int("days", 70, "growth: the number of `days` of 1,440,000 readings")
 	rounds := flag.Int("rounds", 3, "how often each part is measured; medians are printed")
 	dir := flag.String("dir", "", "work in this `folder`, and leave the data there")

@@ -55,7 +55,7 @@ func (p *part) alone() bool { return p.name == "growth" || strings.Contains(p.na
 // parts returns all parts. A part whose name has a hyphen is a section of the part scale.
 func (b *bench) parts() []part {
 	list := []part{
-		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", fleetPart{b}.runPart}, {"load", b.load}, {"lanes", lanesPart{b}.runPart},
+		{"csv", b.csv}, {"single", b.single}, {"ndjson", b.ndjson}, {"query", b.query}, {"fleet", fleetPart{b}.runPart}, {"backup", func() error { return (&backupPart{bench: b}).runPart() }}, {"load", b.load}, {"lanes", lanesPart{b}.runPart},
 		{"disk", b.disk}, {"archive", archivePart{b}.runPart}, {"export", b.export}, {"drop", b.drop}, {"rollups", rollupsPart{b}.runPart}, {"cores", b.cores}, {"agent", b.agent}, {"beside", b.beside}, {"promql", b.promql}, {"mqtt", mqttPart{b}.runPart}, {"dynamodb", b.dynamo}, {"scale", func() error { return onStandIn{b}.runPart(scaleParts()...) }},
 		{"growth", growthPart{b}.runPart},
 	}
@@ -69,7 +69,7 @@ func (b *bench) parts() []part {
 // missing.
 func (b *bench) needsData(part string) bool {
 	_, err := os.Stat(b.folder("ndjson"))
-	return err != nil && slices.Contains([]string{"query", "fleet", "load", "disk", "archive", "export"}, part)
+	return err != nil && slices.Contains([]string{"query", "fleet", "backup", "load", "disk", "archive", "export"}, part)
 }
 
 func (b *bench) folder(name string) string { return filepath.Join(b.dir, name) }

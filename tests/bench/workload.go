@@ -83,7 +83,10 @@ func line(b []byte, s *sensor, ms int64) []byte {
 const csvHeader = "device,time,temperature,humidity,battery\n"
 
 // day returns the request bodies with the readings of all devices for a day, minute by minute.
-func day(f form, header string, start time.Time) [][]byte {
+func day(f form, header string, start time.Time) [][]byte { return fleetFor(minutes, f, header, start) }
+
+// fleetFor returns the request bodies with the readings of all devices for a number of minutes.
+func fleetFor(minutes int, f form, header string, start time.Time) [][]byte {
 	fleet := make([]*sensor, devices)
 	for i := range fleet {
 		fleet[i] = newSensor(i, fmt.Sprintf("dev-%04d", i))
@@ -99,7 +102,7 @@ func day(f form, header string, start time.Time) [][]byte {
 			}
 			s.advance()
 			b = f(b, s, ms+int64(i)) // each device reports at a different millisecond of the minute
-			if n++; n == batchOf {
+			if n++; n == batchOf || m == minutes-1 && i == devices-1 {
 				bodies, n = append(bodies, b), 0
 			}
 		}

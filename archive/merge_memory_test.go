@@ -1,0 +1,66 @@
+package archive_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/objectstore/folder"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/mem"
+)
+
+// TestMerge_BoundsDecodedBytes merges five archives of large readings that compress well. A merge has one row
+// group of each table in memory, so it must take only as many tables as the limit permits.
+func TestMerge_BoundsDecodedBytes(t *testing.T) {
+	const tables, readings, textBytes = 5, 30, 60_000
+	ctx, s := t.Context(), mem.New(func() time.Time { return now })
+	objects, err := folder.Open(t.TempDir(), folder.Shared)
+	must(t, err)
+	a := archive.New(archive.Options{
+		Store: s, Items: s, Objects: objects, Prefix: "p", ClassOf: func(grid.Table) string { return "default" },
+		Now: func() time.Time { return now }, ExactCounts: true,
+	})
+	text := strings.Repeat("x", textBytes)
+	var largest int64
+	for i := range tables {
+		r, ok := grid.DefaultPolicy().Locate(table.Month.Start().AddDate(0, 0, 8-7*i), table.Month)
+		if !ok {
+			t.Fatal("no table")
+		}
+		tb := grid.Table{Prefix: "varve", Range: r, Month: table.Month}
+		must(t, s.Create(ctx, tb, store.Hot))
+		b := store.Batch{Table: tb}
+		for n := range readings {
+			rd := varve.Reading{
+				Series: varve.Series{Tenant: "acme", Stream: "s", Device: "d"}, Time: tb.Window().From.Add(time.Duration(n) * time.Second),
+				Arrived: table.Month.Start(), Fields: []varve.Field{{Name: "v", Value: varve.StringValue(fmt.Sprint(n) + text)}},
+			}
+			if v := rd.Normalize(); v.Outcome == varve.Rejected {
+				t.Fatal(v)
+			}
+			b.Readings = append(b.Readings, rd)
+		}
+		must(t, s.Write(ctx, []store.Batch{b})[0].Err)
+		must(t, s.Retire(ctx, tb, now.Add(-time.Hour)))
+		infos, err := s.Tables(ctx, store.Filter{Any: true, Window: tb.Window(), Details: true})
+		must(t, err)
+		rec, err := a.Archive(ctx, &infos[0])
+		must(t, err)
+		largest, err = a.LargestGroup(ctx, &rec)
+		must(t, err)
+		if rec.Bytes > largest/10 || largest < readings*textBytes {
+			t.Fatalf("%d bytes are decoded from %d, want a good compression of %d", largest, rec.Bytes, readings*textBytes)
+		}
+		must(t, s.Drop(ctx, tb))
+	}
+	a.LimitMergedMemory(2*largest + largest/2)
+	done, err := a.Merge(ctx, nil, true)
+	if err != nil || len(done) != 2 || len(done[0].Tables) != 2 || len(done[1].Tables) != 2 {
+		t.Errorf("%+v, %v; want two merged archives of two tables each", done, err)
+	}
+}
