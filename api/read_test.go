@@ -92,6 +92,28 @@ func TestAnswer_HasAllProperties(t *testing.T) {
 	}
 }
 
+// TestAnswer_IsSentAtOnceUpToLimit checks that an answer of a few pages has a length, and that a larger answer
+// is sent page by page.
+func TestAnswer_IsSentAtOnceUpToLimit(t *testing.T) {
+	s := newServer(t, nil)
+	var list []string
+	for i := range 4000 {
+		list = append(list, readingOf("d1", noon.Add(-time.Duration(i)*time.Second), fmt.Sprintf(`"v":%d`, i)))
+	}
+	s.write(list...)
+	for _, limit := range []int{1000, len(list)} {
+		r := s.get(with(readPath, "limit", fmt.Sprint(limit)))
+		want := fmt.Sprint(len(r.body))
+		if len(r.body) > 256<<10 {
+			want = ""
+		}
+		length := r.header.Get("Content-Length")
+		if n := len(decode[wire.ReadingsBody](r).Readings); n != limit || length != want || len(r.body) < 64<<10 {
+			t.Errorf("limit %d: %d readings, length %q, want %q, %d bytes", limit, n, length, want, len(r.body))
+		}
+	}
+}
+
 // TestFormats_HaveSameReadings checks that JSON, NDJSON and CSV have the same readings. The
 // parameter "format" overrides the header Accept.
 func TestFormats_HaveSameReadings(t *testing.T) {

@@ -109,12 +109,14 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is collected up to flushAt bytes, and then sent in parts of at most piece bytes. A
-// client must read each part within limits.stall.
+// An answer is collected up to flushAt bytes, or with full pages up to fullFlushAt bytes: few large writes are
+// faster than many. Then it is sent in parts of at most piece bytes. A client must read each part within
+// limits.stall.
 const (
-	flushAt = 64 << 10
-	piece   = 128 << 10
-	maxKept = 2 << 20 // largest buffer that is reused for another answer
+	flushAt     = 64 << 10
+	fullFlushAt = 256 << 10
+	piece       = 128 << 10
+	maxKept     = 2 << 20 // largest buffer that is reused for another answer
 )
 
 func (a *answer) send() error {
@@ -169,7 +171,11 @@ func (a *answer) sendPages() error {
 		if more, err = a.page(rows); err != nil {
 			return err
 		}
-		if len(a.out) >= flushAt {
+		limit := flushAt
+		if rows.HasFullPages() {
+			limit = fullFlushAt
+		}
+		if more && len(a.out) >= limit {
 			err = a.flush()
 		}
 		if err != nil {

@@ -2,17 +2,28 @@ package block
 
 import (
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/decimal"
 	"github.com/varvedb/varve/internal/contentid"
+	"github.com/varvedb/varve/internal/snippet"
 )
 
 // Forms computes the ids of a block's readings. Call Reset before the first use.
 type Forms struct {
-	block *Block
-	names [][]byte // canonical form of the name of each column
-	forms []byte   // canonical forms of several readings, one after the other
-	ends  []int    // for each reading, the end of its form in "forms", or -1 if a client chose its id
-	ids   []varve.ID
-	found [2]foundID // the last two results of ID: callers request the ids of a range's two ends once per column
+	block   *Block
+	columns []formed // the columns of block, once its first form is needed
+	name    []byte   // canonical form of the name of one column
+	forms   []byte   // canonical forms of several readings, one after the other
+	ends    []int    // for each reading, the end of its form in "forms", or -1 if a client chose its id
+	ids     []varve.ID
+	found   [2]foundID // the last two results of ID: callers request the ids of a range's two ends once per column
+}
+
+// formed is a column whose values are written in canonical form.
+type formed struct {
+	*Column
+	name snippet.Snippet // canonical form of the name, and in a plain column the tag of a number
+	last int64           // in a plain column, the coefficient of the previous number
+	form decimal.Short   // canonical form of the previous number
 }
 
 type foundID struct {
@@ -22,12 +33,20 @@ type foundID struct {
 
 // Reset makes f compute the ids of another block.
 func (f *Forms) Reset(b *Block) {
-	f.block, f.found = b, [2]foundID{}
-	for len(f.names) < len(b.Columns) {
-		f.names = append(f.names, nil)
-	}
-	for i := range b.Columns {
-		f.names[i] = contentid.AppendName(f.names[i][:0], b.Columns[i].Name)
+	f.block, f.columns, f.found = b, f.columns[:0], [2]foundID{}
+}
+
+// prepare sets f.columns, and decodes the numbers of all columns.
+func (f *Forms) prepare() {
+	for i := range f.block.Columns {
+		m := formed{Column: &f.block.Columns[i]}
+		m.Decode()
+		if f.name = contentid.AppendName(f.name[:0], m.Name); m.Plain {
+			f.name = contentid.AppendNumberTag(f.name)
+			m.setForm(0)
+		}
+		m.name = snippet.Of(f.name)
+		f.columns = append(f.columns, m)
 	}
 }
 
@@ -75,16 +94,31 @@ func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 
 // appendForm appends the canonical form of the fields of reading i.
 func (f *Forms) appendForm(dst []byte, i int) []byte {
-	for j := range f.block.Columns {
-		c := &f.block.Columns[j]
-		if c.Encoded != nil {
-			c.Decode()
+	if len(f.columns) == 0 {
+		f.prepare()
+	}
+	for j := range f.columns {
+		c := &f.columns[j]
+		if !c.Plain {
+			if c.Has(i) {
+				dst = varve.AppendCanonicalValue(c.name.AppendTo(dst), c.Value(i))
+			}
+			continue
 		}
-		if c.Plain {
-			dst = contentid.AppendScaled(append(dst, f.names[j]...), c.Coefs[i], int(c.Least))
-		} else if c.Has(i) {
-			dst = varve.AppendCanonicalValue(append(dst, f.names[j]...), c.Value(i))
+		dst = c.name.AppendTo(dst)
+		if coef := c.Coefs[i]; coef != c.last {
+			c.setForm(coef)
+		}
+		if c.form.IsZero() {
+			dst = decimal.AppendCanonicalScaled(dst, c.last, int(c.Least))
+		} else {
+			dst = c.form.AppendTo(dst)
 		}
 	}
 	return dst
+}
+
+// setForm sets the form of the previous number of a plain column.
+func (c *formed) setForm(coef int64) {
+	c.last, c.form = coef, decimal.ShortCanonical(coef, int(c.Least))
 }

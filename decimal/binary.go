@@ -32,15 +32,11 @@ func (n Number) AppendCanonical(dst []byte) []byte {
 	return binary.AppendUvarint(dst, n.hi)
 }
 
-// AppendCanonicalScaled appends the canonical form of FromScaled(coefficient, exp).
+// AppendCanonicalScaled appends the canonical form of FromScaled(coefficient, exp). It may overwrite bytes
+// between the length and the capacity of the result.
 func AppendCanonicalScaled(dst []byte, coefficient int64, exp int) []byte {
-	// Fast path: a small number needs one byte for the exponent and at most three for the coefficient.
-	if u := uint64(coefficient); u-1 < 1<<14-1 && u%10 != 0 && -16 <= exp && exp < 16 {
-		zigzag := byte(exp<<2) ^ byte(exp>>15) // zigzag encoding of 2*exp, for a positive coefficient
-		if u < 0x80 {
-			return append(dst, zigzag, byte(u), 0)
-		}
-		return append(dst, zigzag, byte(u)|0x80, byte(u>>7), 0)
+	if s := ShortCanonical(coefficient, exp); !s.IsZero() {
+		return s.AppendTo(dst)
 	}
 	return FromScaled(coefficient, exp).AppendCanonical(dst)
 }

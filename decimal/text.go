@@ -208,19 +208,11 @@ func appendCoefficient(dst []byte, hi, lo uint64) []byte {
 	return dst
 }
 
-// AppendScaled appends the text of FromScaled(coefficient, exp).
+// AppendScaled appends the text of FromScaled(coefficient, exp). It may overwrite bytes between the length
+// and the capacity of the result.
 func AppendScaled(dst []byte, coefficient int64, exp int) []byte {
-	if uint64(coefficient) >= 10_000 || exp != -1 {
-		return FromScaled(coefficient, exp).Append(dst)
+	if s := ShortText(coefficient, exp); !s.IsZero() {
+		return s.AppendTo(dst)
 	}
-	// Fast path for the most common numbers, such as 22.4.
-	u := uint32(coefficient)
-	switch last, u := byte('0'+u%10), u/10; {
-	case u < 10:
-		return append(dst, byte('0'+u), '.', last)
-	case u < 100:
-		return append(dst, byte('0'+u/10), byte('0'+u%10), '.', last)
-	default:
-		return append(dst, byte('0'+u/100), byte('0'+u/10%10), byte('0'+u%10), '.', last)
-	}
+	return FromScaled(coefficient, exp).Append(dst)
 }

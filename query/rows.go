@@ -262,6 +262,10 @@ func (r *Rows) More() (varve.Position, bool) {
 	return r.last, true
 }
 
+// HasFullPages reports whether the last page was allowed the full size. Only a few answers at a time have
+// full pages. So a caller may use more memory for such an answer.
+func (r *Rows) HasFullPages() bool { return r.tables.large }
+
 // Coverage returns the coverage of the answer so far.
 func (r *Rows) Coverage() Coverage {
 	c := r.tables.coverage

@@ -7,35 +7,25 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/block"
 	"github.com/varvedb/varve/decimal"
+	"github.com/varvedb/varve/internal/snippet"
 )
 
 // partWriter has the state of a RowWriter while it writes a part of a block.
 type partWriter struct {
 	forms      block.Forms
+	head       headWriter
 	properties []property      // the columns that are written to JSON
+	key        []byte          // key of one property
 	cells      []*block.Column // the columns of RowWriter.Fields; nil for a field that the part lacks
 	ambiguous  []*block.Column // the columns with ambiguous strings
-
-	// head is a copy of usualHead with the dates of the last event time and the last arrival.
-	head          [headLen]byte
-	time, arrival int64 // the starts of the two dates in head, in seconds since 1970
 }
-
-// usualHead is the head of a reading whose event time has whole seconds, whose id is a hash and
-// whose arrival has three decimals.
-const (
-	usualHead = `{"time":"2006-01-02T15:04:05Z","id":"-----------","arrived":"2006-01-02T15:04:05.000Z","fields":{`
-	headLen   = len(usualHead)
-	timeAt    = len(`{"time":"`)
-	idAt      = timeAt + len(`2006-01-02T15:04:05Z","id":"`)
-	arrivedAt = idAt + len(`-----------","arrived":"`)
-	decimalAt = arrivedAt + len(`2006-01-02T15:04:05.`)
-)
 
 // property is a column that is written as a property of a JSON object.
 type property struct {
 	*block.Column
-	key []byte // a comma, the name as a JSON string, and a colon
+	key  snippet.Snippet // a comma, the name as a JSON string, and a colon
+	last int64           // in a plain column, the coefficient of the previous number
+	text decimal.Short   // text of the previous number
 }
 
 // partRows is the number of readings whose ids are computed together.
@@ -74,94 +64,59 @@ func (w *RowWriter) AppendPart(dst []byte, f Format, p *block.Part, first bool) 
 }
 
 func (w *RowWriter) setProperties(p *block.Part) {
-	copy(w.part.head[:], usualHead)
-	w.part.time, w.part.arrival = noDate, noDate
-	n := 0
+	w.part.head.reset()
+	w.part.properties = w.part.properties[:0]
 	for i := range p.Columns {
-		c := &p.Columns[i]
-		if len(w.Fields) > 0 && !slices.Contains(w.Fields, c.Name) {
+		m := property{Column: &p.Columns[i]}
+		if len(w.Fields) > 0 && !slices.Contains(w.Fields, m.Name) {
 			continue
 		}
-		if n == len(w.part.properties) {
-			w.part.properties = append(w.part.properties, property{})
+		if m.Decode(); m.Plain {
+			m.setText(0)
 		}
-		m := &w.part.properties[n]
-		c.Decode()
-		m.Column = c
-		m.key = append(AppendString(append(m.key[:0], ','), c.Name), ':')
-		n++
+		w.part.key = append(AppendString(append(w.part.key[:0], ','), m.Name), ':')
+		m.key = snippet.Of(w.part.key)
+		w.part.properties = append(w.part.properties, m)
 	}
-	w.part.properties = w.part.properties[:n]
+}
+
+// setText sets the text of the previous number of a plain column.
+func (m *property) setText(coef int64) {
+	m.last, m.text = coef, decimal.ShortText(coef, int(m.Least))
 }
 
 // appendBlockReading appends a reading of a block as AppendReading does.
 func (w *RowWriter) appendBlockReading(dst []byte, p *block.Part, row int, id varve.ID) []byte {
-	dst = w.appendHead(dst, p.Times[row], p.Arrived[row], id)
-	from := 1 // the first key has no comma
+	head, ok := w.part.head.append(dst, p.Times[row], p.Arrived[row], id)
+	if !ok {
+		head = w.appendRareHead(dst, p.Times[row], p.Arrived[row], id)
+	}
+	// The comma of the first key replaces the brace, which is restored at the end.
+	brace := len(head) - 1
+	dst = head[:brace]
 	for i := range w.part.properties {
 		m := &w.part.properties[i]
-		if m.Plain {
-			dst = append(dst, m.key[from:]...)
-			dst = decimal.AppendScaled(dst, m.Coefs[row], int(m.Least))
-		} else if m.Has(row) {
-			dst = append(dst, m.key[from:]...)
-			dst = AppendValue(dst, m.Value(row))
-		} else {
+		if !m.Plain {
+			if m.Has(row) {
+				dst = AppendValue(m.key.AppendTo(dst), m.Value(row))
+			}
 			continue
 		}
-		from = 0
+		dst = m.key.AppendTo(dst)
+		if coef := m.Coefs[row]; coef != m.last {
+			m.setText(coef)
+		}
+		if m.text.IsZero() {
+			dst = decimal.AppendScaled(dst, m.last, int(m.Least))
+		} else {
+			dst = m.text.AppendTo(dst)
+		}
 	}
+	if len(dst) == brace {
+		dst = append(dst, '{')
+	}
+	dst[brace] = '{'
 	return append(dst, '}', '}')
-}
-
-// appendHead appends a reading up to its fields.
-func (w *RowWriter) appendHead(dst []byte, ns, arrived int64, id varve.ID) []byte {
-	if ns >= 0 && ns%1e9 == 0 && arrived >= 0 && arrived%10 != 0 && isHash(id) {
-		return w.part.appendUsual(dst, ns/1e9, arrived, id)
-	}
-	dst = append(dst, `{"time":"`...)
-	dst = w.time.appendNano(dst, ns)
-	dst = append(dst, `","id":`...)
-	if isHash(id) {
-		dst = append(id.Append(append(dst, '"')), '"')
-	} else {
-		dst = appendVersion(AppendString(dst, id.String()), id)
-	}
-	dst = append(dst, `,"arrived":"`...)
-	dst = w.arrived.appendMilli(dst, arrived)
-	return append(dst, `","fields":{`...)
-}
-
-// noDate stands for a date that is not set: it is earlier than the date of any time.
-const noDate = -2 * secondsPerDay
-
-// appendUsual appends a head in the form of usualHead. It appends a copy of w.head, and then overwrites
-// the times of day and the id in the copy.
-func (w *partWriter) appendUsual(dst []byte, sec, arrived int64, id varve.ID) []byte {
-	arrivedSec := arrived / 1e3
-	if uint64(sec-w.time) >= secondsPerDay {
-		w.time = w.setDate(timeAt, sec)
-	}
-	if uint64(arrivedSec-w.arrival) >= secondsPerDay {
-		w.arrival = w.setDate(arrivedAt, arrivedSec)
-	}
-	n := len(dst)
-	dst = append(dst, w.head[:]...)
-	h := (*[headLen]byte)(dst[n:])
-	putClock((*[8]byte)(h[timeAt+clockAt:]), uint32(sec-w.time))
-	id.Append(h[idAt:idAt])
-	putClock((*[8]byte)(h[arrivedAt+clockAt:]), uint32(arrivedSec-w.arrival))
-	ms := uint32(arrived - arrivedSec*1e3)
-	h[decimalAt], h[decimalAt+1], h[decimalAt+2] = byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10)
-	return dst
-}
-
-// setDate writes the date of a time into the head, and returns the start of this date.
-// Both times are in seconds since 1970.
-func (w *partWriter) setDate(at int, sec int64) int64 {
-	day := floorDiv(sec, secondsPerDay)
-	putDate((*[10]byte)(w.head[at:]), day)
-	return day * secondsPerDay
 }
 
 func isHash(id varve.ID) bool {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -286,15 +287,19 @@ const clockAt = len("2006-01-02T")
 
 // putClock writes a time of day, as in 15:04:05.
 func putClock(dst *[8]byte, s uint32) {
-	h, m, s := 2*(s/3600), 2*(s/60%60), 2*(s%60)
-	dst[0], dst[1], dst[2] = pairs[h], pairs[h+1], ':'
-	dst[3], dst[4], dst[5] = pairs[m], pairs[m+1], ':'
-	dst[6], dst[7] = pairs[s], pairs[s+1]
+	m := s / 60
+	h := m / 60
+	text := pairs[h&63] | pairs[(m-h*60)&63]<<24 | pairs[(s-m*60)&63]<<48 | ':'<<16 | ':'<<40
+	binary.LittleEndian.PutUint64(dst[:], text)
 }
 
-// pairs is the text of the numbers from 00 to 59.
-const pairs = "000102030405060708091011121314151617181920212223242526272829" +
-	"303132333435363738394041424344454647484950515253545556575859"
+// pairs has the texts of the numbers from 00 to 59, the first digit in the lowest byte.
+var pairs = func() (p [64]uint64) {
+	for i := range uint64(60) {
+		p[i] = '0' + i/10 | ('0'+i%10)<<8
+	}
+	return p
+}()
 
 // appendDecimals appends the nanoseconds of a second without trailing zeros.
 func appendDecimals(dst []byte, ns int) []byte {

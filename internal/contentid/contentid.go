@@ -40,14 +40,13 @@ func Hash(form []byte) uint64 { return xxhash.Sum64(form) }
 // AppendName appends the name of a field. The caller appends the value after it.
 func AppendName(dst []byte, name string) []byte { return appendText(dst, name) }
 
+// AppendNumberTag appends the tag of a number. The caller appends the canonical form of the number after
+// it.
+func AppendNumberTag(dst []byte) []byte { return append(dst, tagNumber) }
+
 // AppendNumber appends a number.
 func AppendNumber(dst []byte, n decimal.Number) []byte {
 	return n.AppendCanonical(append(dst, tagNumber))
-}
-
-// AppendScaled appends the number decimal.FromScaled(coefficient, exp).
-func AppendScaled(dst []byte, coefficient int64, exp int) []byte {
-	return decimal.AppendCanonicalScaled(append(dst, tagNumber), coefficient, exp)
 }
 
 // AppendBool appends a boolean.

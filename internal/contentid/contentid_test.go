@@ -22,7 +22,7 @@ func TestAppend_HasDocumentedForm(t *testing.T) {
 		{"false", string(contentid.AppendBool(nil, false)), "f"},
 		{"number 3", string(contentid.AppendNumber(nil, decimal.FromInt(3))), "n\x00\x03\x00"},
 		{"number 300", string(contentid.AppendNumber(nil, decimal.FromInt(300))), "n\x08\x03\x00"},
-		{"number -0.30", string(contentid.AppendScaled(nil, -30, -2)), "n\x01\x03\x00"},
+		{"number -0.30", string(contentid.AppendNumber(nil, decimal.FromScaled(-30, -2))), "n\x01\x03\x00"},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, c.got, c.want)
