@@ -169,8 +169,9 @@ func TestReconciliation_RestoresLostReadings(t *testing.T) {
 	}
 }
 
-// TestReconciliation_EndsAtAgent sends to another agent, which cannot compare readings. The kept readings
-// are removed by age, and the server that the second agent sends to has them all.
+// TestReconciliation_EndsAtAgent runs an agent that sends its readings to a second agent, which cannot
+// compare readings. The kept segments of the first agent are removed by age. The server of the second agent
+// has all readings.
 func TestReconciliation_EndsAtAgent(t *testing.T) {
 	server := newServer(t)
 	peer := startAgent(t, server.URL, nil)

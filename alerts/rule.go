@@ -41,7 +41,7 @@ const (
 	Critical Severity = "critical"
 )
 
-// Severities returns all severities.
+// Severities returns all severities, from the lowest to the highest.
 func Severities() []Severity { return []Severity{Info, Warning, Critical} }
 
 func checkSeverity(s Severity) error {

@@ -259,9 +259,9 @@ func (e *TableEntry) equals(readings int64, digest string) bool {
 // deletes nothing, and changes nothing in the table. A repeated call with the digest of the accepted
 // plan succeeds.
 //
-// It fails with varve.Conflict if the plan has changed. It also fails so if the stored archive differs
-// from the record while the archive or the table is on hold. The caller makes sure that no other job
-// writes, merges or deletes archives.
+// It fails with varve.Conflict if the plan has changed, or if the stored archive differs from the record
+// while the archive or the table is on hold. The caller makes sure that no other job writes, merges or
+// deletes archives.
 func (a Acceptor) Accept(ctx context.Context, t grid.Table, in *store.Info, digest string) (Record, error) {
 	r, err := a.accept(ctx, t, in, digest)
 	if err != nil {

@@ -170,8 +170,10 @@ func generationOf(key string) int {
 	return n
 }
 
-// registerMerged records a merged archive to which a table's record points. Because of damage, the
-// record may be about to point elsewhere.
+// registerMerged writes the record of a merged archive that a record points to, or that an acceptance has
+// read. It removes tables from Merged.Kept once their records are past the state Writing. The argument
+// "damaged" means that files may be damaged, and that a table gets an archive of its own with the
+// readable readings.
 func (a Acceptor) registerMerged(ctx context.Context, dir string, m *Manifest, damaged bool) error {
 	now, found, err := a.catalog.getMerged(ctx, m.Table)
 	if err != nil {

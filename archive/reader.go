@@ -148,8 +148,8 @@ func (r *Reader) remember(sum string, value any, size int) {
 	r.known.PutSince(r.known.Drops(), time.Now(), sum, value, size)
 }
 
-// problem describes the failure of a read to clients. If an erasure or the retention has deleted the
-// files meanwhile, they are not damaged.
+// problem converts the error of a read into an error for clients. If the archive was replaced or deleted
+// during the query, missing or different content is not damage: the error is varve.Unavailable.
 func (s *SeriesReader) problem(ctx context.Context, err error) error {
 	if isContent(err) {
 		now, found, failed := s.reader.catalog.Get(ctx, s.record.Table)
@@ -160,7 +160,7 @@ func (s *SeriesReader) problem(ctx context.Context, err error) error {
 	return s.record.problem(err)
 }
 
-// problem describes the failure of a read to clients. If the content differs from the archived one, the
+// problem converts the error of a read into an error for clients. If the content differs from the archived one, the
 // result has the failure varve.Damaged. After all other failures, a retry may succeed.
 func (r *Record) problem(err error) error {
 	switch {

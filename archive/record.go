@@ -43,7 +43,6 @@ const (
 // State is the state of an archive.
 type State string
 
-// The states of an archive.
 const (
 	Writing  State = "writing"  // files are being written, or a process died while it wrote them
 	Archived State = "archived" // the files were read back and recounted

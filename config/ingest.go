@@ -69,7 +69,8 @@ func (r *Records) Target() (*records.Target, error) {
 	return t, err
 }
 
-// recordSettings returns the settings of the records of a consumer.
+// recordSettings returns the settings of a consumer's records. Their keys begin with the group. The function
+// "at" returns the Records that they set.
 func recordSettings(group string, at func(*Config) *Records) []setting {
 	return []setting{
 		text(group+".stream", "stream of the readings; with line protocol, if empty, the measurement", func(c *Config) *string { return &at(c).Stream }, nil),

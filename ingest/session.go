@@ -44,7 +44,7 @@ type Options struct {
 	Rejects *rejects.Registry
 	// Clocks corrects readings of devices with a wrong clock. If nil, none are corrected.
 	Clocks *clocks.Corrector
-	// Door names the protocol of the sessions in rejects, such as http.
+	// Door is the name of the sessions' protocol, such as http. Rejects record it.
 	Door string
 	// Now is the clock of the rates of keys. If nil, time.Now is used.
 	Now func() time.Time

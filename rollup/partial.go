@@ -25,8 +25,8 @@ type Partial struct {
 	// identified is the number of readings in the digest, if it differs from Readings; otherwise it
 	// is 0.
 	identified int64
-	// replaces means that the partial counts the whole hour, and replaces the partials of earlier arrival
-	// days. In a partial of a day, it means that an hour has such a partial.
+	// replaces means that the partial counts the whole hour, so the hour's partials of earlier arrival days
+	// do not count. In a partial of a daily roll-up, it means that this holds for one of the day's hours.
 	replaces bool
 	// uncorrected means that corrections arrived after readings of earlier arrival days were
 	// deleted, so these corrections do not count.

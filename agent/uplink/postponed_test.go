@@ -12,7 +12,8 @@ import (
 	"github.com/varvedb/varve/agent/uplink"
 )
 
-// answerStream answers the writes of streams with a prefix in place of the server.
+// answerStream sets the function that answers writes to streams whose names begin with a prefix. The server
+// answers all other requests.
 func (g *gateway) answerStream(prefix string, answer func(r *http.Request) *http.Response) {
 	g.server.answer(func(r *http.Request) *http.Response {
 		if !strings.HasPrefix(r.URL.Path, "/v1/streams/"+prefix) || isComparison(r) {

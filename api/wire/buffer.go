@@ -35,7 +35,7 @@ type buffer struct {
 // many bytes may be skipped as were consumed.
 const maxSkipped = 16 << 20
 
-// reset begins a body and reuses the memory of the buffer.
+// reset prepares the buffer to read from r, at line 1. It reuses the memory of the buffer.
 func (b *buffer) reset(r io.Reader) {
 	*b = buffer{r: r, buf: b.buf[:0], line: 1}
 }

@@ -32,7 +32,8 @@ const LineAuto Precision = -1
 //
 //	weather,device=sensor_01,site=north temperature=22.4,ok=true,n=7i 1475001526000000000
 //
-// The measurement is the stream. LineMapping assigns the tags. A quoted string may span lines. If
+// The measurement is the stream, unless Defaults.Stream is set. LineMapping selects the tag that is the
+// device. The other tags are part of its name, or fields. A quoted string may span lines. If
 // these lines do not form a point, only the first line is rejected, as in CSV.
 type lineReader struct {
 	Defaults

@@ -20,7 +20,7 @@ type rowReader struct {
 	buffer *buffer
 	comma  []byte
 	cells  [][]byte
-	spare  []byte // buffer for unescaped cells
+	spare  []byte // buffer for the contents of cells with doubled quotes
 	text   []byte // text of the last row, without its newline; valid until the next call of next
 	isOpen bool   // the body ended in a quoted cell of the row that was split last
 }

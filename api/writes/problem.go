@@ -46,7 +46,8 @@ func StatusOf(e *varve.Error) int {
 	return wire.StatusOf(e.Failure)
 }
 
-// Unsupported returns the error of a header field with an unsupported type.
+// Unsupported returns the error for a header field with an unsupported value, such as an unknown
+// Content-Type. Its HTTP status is 415.
 func Unsupported(field, format string, args ...any) error {
 	e := varve.InvalidParam("header."+field, format, args...)
 	e.Err = ErrUnsupported

@@ -13,7 +13,7 @@ import (
 // ends a page only after such a chunk.
 const chunkRows = 1 << 14
 
-// writeGroup writes the rows of a group to the columns of the current file.
+// writeGroup appends a row group to the current file. The layout of the file must cover the group.
 func (b *Builder) writeGroup(g *group) error {
 	columns := b.writer.ColumnWriters()
 	write := func(column int, fill func(values []parquet.Value)) error {

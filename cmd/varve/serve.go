@@ -134,8 +134,8 @@ func (a service) announce(ctx context.Context, c *config.Config, e *engine.Engin
 	log.Info().Str("listen", at.String()).Str("store", c.Store.Kind).Str("version", versionText()).Msg("service started")
 }
 
-// addThreads adds threads for a store that waits for the disk. A thread that waits for the disk
-// blocks a processor until the scheduler notices.
+// addThreads raises GOMAXPROCS by the extraThreads of the store, unless the variable GOMAXPROCS is set. A
+// goroutine that waits for the disk occupies one of the threads until Go's scheduler notices.
 func addThreads(c *config.Config) {
 	if extra := kindOf(c).extraThreads; os.Getenv("GOMAXPROCS") == "" && extra > 0 {
 		runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) + extra)

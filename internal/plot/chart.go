@@ -82,7 +82,8 @@ func (c *Chart) Draw() (string, error) {
 	return trimLines(out.String()), nil
 }
 
-// timeAxis returns the axis from the limits of the chart, or else from its points.
+// timeAxis returns the time axis of the chart. If From or To is zero, the first or last point takes its
+// place.
 func (c *Chart) timeAxis() timeAxis {
 	axis := timeAxis{c.From, c.To, c.Zone}
 	if axis.zone == nil {

@@ -201,10 +201,10 @@ func (m *compaction) firstFrom(from int64) int64 {
 	return first
 }
 
-// mergeUnit merges some readings of level 0 into level 1. It rewrites one unit: a chunk of level 1,
-// with the neighbors that share event times with it. The argument "from" is an event time, which selects
-// the unit. The merged readings are at this time or after it, and before the next unit. The result is
-// the start of the next unit.
+// mergeUnit rewrites one unit of level 1, with the readings of level 0 that belong to it. A unit is a run of
+// chunks, each of which shares an event time with the next. The event time "from" selects the unit.
+// Readings of level 0 from that time up to the next unit belong to it. The result is the start of the next
+// unit, or math.MaxInt64 if none follows.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {

@@ -17,9 +17,10 @@ import (
 // opened in this order:
 //
 //  1. folder.begin completes an interrupted rebuild.
-//  2. inspect opens Pebble read-only, and compares it with the existing files and with the
-//     journal's chain. If the list of files is damaged, Pebble is rebuilt from all files. If the
-//     rebuilt Pebble is still older than the chain, Open fails.
+//  2. inspect opens Pebble read-only, and compares it with the existing files and with the journal's
+//     chain, which lists the segments that must exist. If the MANIFEST is damaged, Pebble is rebuilt
+//     from all files. If Pebble then lacks segments that the journal has removed, Open fails or, with
+//     Salvage, records a loss.
 //  3. openPebble opens it for writing.
 //  4. The recovery applies the changes in the journal, sets damaged files aside, compares the
 //     catalog with its copy, and replays the readings.

@@ -30,8 +30,8 @@ func openRepeat(tb testing.TB, fs vfs.FS) *Store {
 	return s
 }
 
-// sent returns 20 readings of one time. Their ids begin with "ids", or are content ids if "ids" is
-// empty.
+// sent returns 20 readings with the same event time. The argument "ids" is the prefix of their ids. If it
+// is empty, the readings have content ids.
 func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	tb.Helper()
 	for i := range 20 {

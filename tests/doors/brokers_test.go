@@ -89,7 +89,7 @@ func startMosquitto(t *testing.T, settings string) *broker {
 	return runBroker(t, &broker{address: address, end: syscall.SIGTERM, command: func() *exec.Cmd { return withDebian(t, program, "-c", config) }})
 }
 
-// startAedes starts Aedes, a broker that supports only MQTT 3.1.1.
+// startAedes starts Aedes, a broker without MQTT 5.
 func startAedes(t *testing.T) *broker {
 	t.Helper()
 	b := &broker{address: freeAddress(t)}

@@ -135,8 +135,8 @@ func sameConfig(t *testing.T, p *planned, command []string, listens config.Serve
 	return nil
 }
 
-// archive checks that the bucket is private, versioned and encrypted with the user's KMS key, and has
-// a policy about unencrypted connections. It also checks the encryption and the retention of the
+// archive checks the name of the bucket, and that the bucket is private, versioned and encrypted with the
+// user's KMS key. Its policy must have a condition on aws:SecureTransport. It also checks the encryption and the retention of the
 // Kinesis stream.
 func archive(_ *testing.T, p *planned) (wrong []string) {
 	one := func(kind string) map[string]any {

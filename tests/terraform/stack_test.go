@@ -27,7 +27,7 @@ const (
 // modules is the folder of the Terraform modules. Tests use copies of it.
 const modules = "../../terraform"
 
-// cached returns the path of a file that tools.sh has fetched.
+// cached returns the path in the user's cache at which tools.sh stores a file. The file may be missing.
 func cached(name string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -57,7 +57,8 @@ type TableUse struct {
 	ReadsThrottled, WritesThrottled bool
 }
 
-// TableMeter counts the units that this process used of each table. It is safe for concurrent use.
+// TableMeter counts the units that this process consumes per table, and records throttling, until TakeAll.
+// It is safe for concurrent use.
 type TableMeter struct {
 	mu  sync.Mutex
 	all map[string]TableUse

@@ -154,8 +154,8 @@ func (d *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	proxy.ServeHTTP(w, r)
 }
 
-// record adds a request to the requested operations. It returns the reason to refuse the request, or "" to
-// allow it.
+// record records the operation of a request. If the endpoint must refuse the request, record also records
+// the reason and returns it. Otherwise, it returns "".
 func (d *Endpoint) record(operation string, in *asked) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
