@@ -109,9 +109,9 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is collected up to flushAt bytes, or with full pages up to fullFlushAt bytes: few large writes are
-// faster than many. Then it is sent in parts of at most piece bytes. A client must read each part within
-// limits.stall.
+// An answer is collected up to flushAt bytes, and then sent in parts of at most piece bytes. A client must read
+// each part within limits.stall. JSON with full pages is collected up to fullFlushAt bytes: if it ends before,
+// it has a length and needs fewer writes.
 const (
 	flushAt     = 64 << 10
 	fullFlushAt = 256 << 10
@@ -172,7 +172,7 @@ func (a *answer) sendPages() error {
 			return err
 		}
 		limit := flushAt
-		if rows.HasFullPages() {
+		if a.format == wire.JSON && rows.HasFullPages() {
 			limit = fullFlushAt
 		}
 		if more && len(a.out) >= limit {
