@@ -2,6 +2,7 @@ package rollup
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unsafe"
@@ -35,7 +36,12 @@ type pageKey struct {
 	period Period
 	span   span
 	limit  int
-	fields string // names of the fields, each followed by a zero byte
+	fields string // names of the fields, each after its length
+}
+
+// size returns the approximate size of a key.
+func (k *pageKey) size() int {
+	return 200 + len(k.series.Tenant) + len(k.series.Stream) + len(k.series.Device) + len(k.fields)
 }
 
 // cachedPage is a page with the versions of the items and readings that it was computed from. It is never
@@ -43,17 +49,53 @@ type pageKey struct {
 type cachedPage struct {
 	versions []store.Version
 	page     Page
+	bytes    int // size of the page with its key, set by put
 }
 
-// size returns the approximate size of a page with its key.
+// newCachedPage returns a copy of a page. Names and ids of the original may be parts of long texts, which
+// must not stay in memory.
+func newCachedPage(versions []store.Version, p Page) *cachedPage {
+	names := map[string]string{}
+	rollups := slices.Clone(p.Rollups)
+	for i := range rollups {
+		fields := slices.Clone(rollups[i].Fields)
+		for k := range fields {
+			f := &fields[k]
+			name, ok := names[f.Name]
+			if !ok {
+				name = strings.Clone(f.Name)
+				names[name] = name
+			}
+			f.Name = name
+			f.First.At.ID, f.Last.At.ID = cloneID(f.First.At.ID), cloneID(f.Last.At.ID)
+		}
+		rollups[i].Fields = fields
+	}
+	p.Rollups = rollups
+	return &cachedPage{versions: versions, page: p}
+}
+
+func cloneID(id varve.ID) varve.ID {
+	if _, hashed := id.Hash(); hashed || id.IsZero() {
+		return id
+	}
+	c, err := varve.ParseKey(id.Key())
+	if err != nil {
+		return id // impossible, because the key of an id can be parsed
+	}
+	return c
+}
+
+// size returns the approximate size of a page.
 func (c *cachedPage) size() int {
-	size := 500 + len(c.versions)*int(unsafe.Sizeof(store.Version{}))
+	size := 300 + len(c.versions)*int(unsafe.Sizeof(store.Version{}))
 	for i := range c.page.Rollups {
 		r := &c.page.Rollups[i]
 		size += int(unsafe.Sizeof(*r)) + len(r.fingerprints) + len(r.minutes)
 		size += len(r.Fields) * longBytes
 		for k := range r.Fields {
-			size += len(r.Fields[k].Name)
+			f := &r.Fields[k]
+			size += len(f.Name) + len(f.First.At.ID.Key()) + len(f.Last.At.ID.Key())
 		}
 	}
 	return size
@@ -77,7 +119,8 @@ func (c *pageCache) put(k pageKey, p *cachedPage) {
 		c.pages = map[pageKey]*cachedPage{}
 	}
 	c.pages[k] = p
-	c.bytes += p.size()
+	p.bytes = k.size() + p.size()
+	c.bytes += p.bytes
 	for other := range c.pages {
 		if c.bytes <= c.limit {
 			break
@@ -88,7 +131,7 @@ func (c *pageCache) put(k pageKey, p *cachedPage) {
 
 func (c *pageCache) remove(k pageKey) {
 	if p := c.pages[k]; p != nil {
-		c.bytes -= p.size()
+		c.bytes -= p.bytes
 		delete(c.pages, k)
 	}
 }
@@ -98,8 +141,9 @@ func (q *Query) key(h span) pageKey {
 	// The names belong to the caller, so the key needs copies.
 	var fields strings.Builder
 	for _, name := range q.Fields {
+		fields.WriteString(strconv.Itoa(len(name)))
+		fields.WriteByte(':')
 		fields.WriteString(name)
-		fields.WriteByte(0)
 	}
 	return pageKey{q.Series, q.Period, h, q.Limit, fields.String()}
 }

@@ -72,3 +72,23 @@ func TestReader_CachesRecountedPages(t *testing.T) {
 		t.Errorf("read %v after a write, want 2 hours", after)
 	}
 }
+
+// TestReader_CachesPagesOfEachFieldList checks that two lists of fields have two pages, even if a name
+// contains a zero byte.
+func TestReader_CachesPagesOfEachFieldList(t *testing.T) {
+	w := newWorld(t)
+	w.send(0, nil, w.reading("a", w.clock.Add(-30*time.Minute)))
+	r := rollup.NewReader(w.store, w.source(w.now), w.resent)
+	fields := func(names ...string) int {
+		page, err := r.Read(t.Context(), rollup.Query{
+			Series: varve.Series{Tenant: "acme", Stream: "weather", Device: "a"}, Period: rollup.Hourly, Window: w.pageWindow(), Fields: names,
+		})
+		if err != nil || len(page.Rollups) != 1 {
+			t.Fatalf("%v, %v", page.Rollups, err)
+		}
+		return len(page.Rollups[0].Fields)
+	}
+	if none, one := fields("v\x00x"), fields("v", "x"); none != 0 || one != 1 {
+		t.Errorf("%d and %d fields, want 0 and 1", none, one)
+	}
+}

@@ -63,7 +63,7 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 			continue
 		}
 		if err == nil && cacheable && len(b.dirty) > 0 { // other pages are cheap
-			r.pages.put(q.key(h), &cachedPage{versions, p})
+			r.pages.put(q.key(h), newCachedPage(versions, p))
 		}
 		return p, err
 	}

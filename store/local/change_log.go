@@ -105,10 +105,10 @@ func (ch *change) apply(db *database) error {
 		return err
 	}
 	ch.applied = true
-	db.versions.End(ch.begun)
 	if ch.then != nil {
 		ch.then()
 	}
+	db.versions.End(ch.begun)
 	return ch.batch.Close()
 }
 

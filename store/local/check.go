@@ -81,7 +81,7 @@ func checkPebble(ctx context.Context, dir string, rate int64, quick bool, report
 	db := &database{opts: opts, folder: f, watcher: newWatcher(ctx, opts.Events)}
 	db.options = pebbleOptions(opts, db.watcher)
 	var err error
-	if db.ledger, err = openLedger(f, nil); err != nil {
+	if db.ledger, err = openLedger(f, nil, &db.versions); err != nil {
 		report(Problem{File: f.path(lostFile), Err: err})
 		db.ledger = &ledger{folder: f}
 	}

@@ -45,6 +45,7 @@ func (l *lost) same(m lost) bool { return bytes.Equal(l.From, m.From) && bytes.E
 type ledger struct {
 	folder     *folder
 	conditions *health.Conditions // receives health.DataDamaged
+	versions   *store.ItemVersions
 	list       atomic.Pointer[[]lost]
 
 	mu         sync.Mutex // guards changes of list, and the fields below
@@ -63,8 +64,8 @@ type lostRecord struct {
 	Pending []lost `json:"pending,omitempty"`
 }
 
-func openLedger(f *folder, conditions *health.Conditions) (*ledger, error) {
-	l := &ledger{folder: f, conditions: conditions}
+func openLedger(f *folder, conditions *health.Conditions, versions *store.ItemVersions) (*ledger, error) {
+	l := &ledger{folder: f, conditions: conditions, versions: versions}
 	generation, body, err := f.readPair(lostFile)
 	if err != nil {
 		return nil, fmt.Errorf("%w: "+sayLedger, err, f.path(lostFile))
@@ -93,7 +94,10 @@ func (l *ledger) unrecounted() []lost {
 	return l.pending
 }
 
+// setCurrent makes a record the current one. It gives all items and tables a new version, because reads
+// in the ranges begin to fail, or succeed again.
 func (l *ledger) setCurrent(rec *lostRecord) {
+	defer l.versions.End(l.versions.Begin(nil))
 	l.rebuilt, l.pending = rec.Rebuilt, rec.Pending
 	list := rec.Ranges
 	switch {

@@ -86,7 +86,7 @@ type Recorded struct {
 // have the folder open.
 func ReadRecorded(dir string) (r Recorded, err error) {
 	db := &database{folder: &folder{fs: vfs.Default, dir: dir}}
-	if db.ledger, err = openLedger(db.folder, nil); err != nil {
+	if db.ledger, err = openLedger(db.folder, nil, &db.versions); err != nil {
 		return r, err
 	}
 	report := &damageReport{db: db, mem: &memory{tables: newTables()}}

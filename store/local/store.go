@@ -138,7 +138,7 @@ func (s *Store) open() error {
 		opts.Events.Restricted(restricted)
 	}
 	db.guard = diskguard.New(opts.FS, opts.Dir, opts.MinFree, opts.Conditions)
-	if db.ledger, err = openLedger(db.folder, opts.Conditions); err != nil {
+	if db.ledger, err = openLedger(db.folder, opts.Conditions, &db.versions); err != nil {
 		return err
 	}
 	opener := &opener{db: db, report: s.report}
