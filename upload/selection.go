@@ -1,6 +1,7 @@
 package upload
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -78,10 +79,15 @@ func (s *Selection) files(arg string) ([]string, error) {
 			return nil
 		}
 		info, err := os.Stat(path)
-		if err == nil && info.Mode().IsRegular() {
+		switch {
+		case err == nil && info.Mode().IsRegular():
 			paths = append(paths, path)
+		case errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(d.Name(), "."):
+			return nil // the lock of an editor
+		case err != nil:
+			return fileerr.Short(err)
 		}
-		return err
+		return nil
 	})
 	if err == nil && len(paths) == 0 {
 		err = fmt.Errorf("%s: no file ends in %s, %s", arg, parquetExtension, wire.FileExtensions())

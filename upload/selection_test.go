@@ -52,6 +52,7 @@ func TestSelection_FollowsLinks(t *testing.T) {
 		os.Symlink("..2026", filepath.Join(volume, "..data")),
 		os.Symlink("..data/s1.csv", filepath.Join(volume, "s1.csv")),
 		os.Symlink("missing.csv", missing),
+		os.Symlink("user@host.123", filepath.Join(volume, ".#s1.csv")), // the lock of an editor
 		os.Symlink("volume", weather),
 	} {
 		if err != nil {

@@ -194,6 +194,20 @@ func TestUpload_LeavesOpenQuote(t *testing.T) {
 	}
 }
 
+// TestUpload_SendsRowsAfterStrayQuote uploads a file that is being written. A quote that stays open over many rows
+// is a mistake, so only its row is rejected.
+func TestUpload_SendsRowsAfterStrayQuote(t *testing.T) {
+	var rows strings.Builder
+	rows.WriteString("time,v,note\n2026-11-18T11:00:00Z,1,\"5 inch\n")
+	for i := range 1000 {
+		fmt.Fprintf(&rows, "%s,%d,n\n", noon.Add(-time.Duration(i)*time.Second).Format(time.RFC3339), i)
+	}
+	got, err := send(t, upload.Options{Client: newClient(t), Checkpoint: filepath.Join(t.TempDir(), "state.json")}, writeFile(t, "s1.csv", rows.String()))
+	if err != nil || got.Rejected != 1 || got.Stored != 1000 {
+		t.Errorf("%+v, %v, want 1000 stored and 1 rejected", got, err)
+	}
+}
+
 // TestUpload_ReportsRejections checks that each rejection has the index and the line of its reading.
 func TestUpload_ReportsRejections(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(3)+"soon,7\n")

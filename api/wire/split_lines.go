@@ -95,6 +95,10 @@ type rowCutter struct {
 	omitsOpen bool // see OmitOpenRow
 }
 
+// maxOpenRow is the maximum size in bytes of a row that may still be written. In a longer text, the open quote is
+// a mistake, and the row must not delay the rows after it.
+const maxOpenRow = 16 << 10
+
 func newRowCutter(w *buffer, c Columns) *rowCutter {
 	r := &rowCutter{rows: rowReader{buffer: w, comma: []byte(string(c.comma()))}, names: c.Names}
 	r.lineCutter = lineCutter{buffer: w, length: func(line []byte) (int, error) {
@@ -102,7 +106,7 @@ func newRowCutter(w *buffer, c Columns) *rowCutter {
 			return r.rows.group(line, r.names, c.keyColumns(r.names)), nil
 		}
 		n, _ := r.rows.row(line, len(r.names)) // the server rejects a line that is not a row
-		if r.omitsOpen && r.rows.isOpen {
+		if r.omitsOpen && r.rows.isOpen && w.to-w.from <= maxOpenRow {
 			return 0, io.EOF
 		}
 		return n, nil

@@ -33,7 +33,7 @@ func packaged(t *testing.T, program, pkg string) string {
 		return path
 	}
 	work := t.TempDir()
-	fetch := exec.Command("sh", "-c", `apt-get download -qq "$1" && dpkg -x "$1"_*.deb root`, "sh", pkg)
+	fetch := exec.Command("sh", "-c", `{ apt-get download -qq "$1" || { apt-get update -qq && apt-get download -qq "$1"; }; } && dpkg -x "$1"_*.deb root`, "sh", pkg)
 	fetch.Dir = work
 	if text, err := fetch.CombinedOutput(); err != nil {
 		varvetest.SkipOutsideCI(t, "%s is neither installed nor a package of this system: %v\n%s", program, err, text)
