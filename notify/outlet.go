@@ -100,9 +100,6 @@ func (s *Sender) begin(ctx context.Context, o *outlet, jobs []*job) {
 		send = func() batchResult { return batchResult{outlet: o, refreshed: refresh(ctx)} }
 	} else if len(jobs) > 0 {
 		for _, j := range jobs {
-			for _, p := range j.parts {
-				p.sending = true
-			}
 			s.closeDigest(j)
 		}
 		send = func() batchResult {
@@ -193,9 +190,6 @@ func (s *Sender) finish(ctx context.Context, r *batchResult) error {
 }
 
 func (s *Sender) applyResult(o *outlet, j *job, now time.Time, changed map[*record]bool) {
-	for _, p := range j.parts {
-		p.sending = false
-	}
 	if !j.tried {
 		return
 	}

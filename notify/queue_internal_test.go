@@ -38,7 +38,7 @@ func (s *Sender) deliverBatch(ctx context.Context) int {
 	r := <-s.results
 	r.outlet.busy = false
 	for _, j := range r.jobs {
-		j.parts[0].State, j.parts[0].sending = Delivered, false
+		j.parts[0].State = Delivered
 	}
 	return len(r.jobs)
 }

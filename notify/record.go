@@ -59,8 +59,6 @@ type delivery struct {
 	Attempts int       `json:"attempts,omitempty"`
 	Error    string    `json:"error,omitempty"`
 	Digest   string    `json:"digest,omitempty"` // id of the digest in which the message is counted
-
-	sending bool // an attempt is being made; not stored
 }
 
 // mostEnded is the maximum number of ended deliveries in a record.
