@@ -202,7 +202,7 @@ func (m *compaction) firstFrom(from int64) int64 {
 }
 
 // mergeUnit rewrites one unit of level 1, with the readings of level 0 that belong to it. A unit is a run of
-// chunks, each of which shares an event time with the next. The event time "from" selects the unit.
+// chunks in which neighbors share an event time. The event time "from" selects the unit.
 // Readings of level 0 from that time up to the next unit belong to it. The result is the start of the next
 // unit, or math.MaxInt64 if none follows.
 func (m *compaction) mergeUnit(from int64) (end int64, err error) {
