@@ -10,8 +10,8 @@ func FillFieldCache(lists, limit int) (n, counted, size int) {
 		b := &rollupList{list: make([]FieldRollup, i%50)}
 		c.put(rollupListKey{prefix: fmt.Sprint(i / 2)}, b)
 	}
-	for _, b := range c.lists {
+	for _, b := range c.values {
 		size += b.size()
 	}
-	return len(c.lists), c.bytes, size
+	return len(c.values), c.bytes, size
 }

@@ -3,7 +3,6 @@ package rollup
 import (
 	"maps"
 	"slices"
-	"sync"
 	"unsafe"
 
 	"github.com/varvedb/varve"
@@ -15,12 +14,7 @@ const fieldCacheBytes = 64 << 20
 
 // fieldCache caches decoded roll-ups of fields. Each list has the version of its items, and is used
 // only while the store returns the same version. So a recount is visible in the next read.
-type fieldCache struct {
-	mu    sync.Mutex
-	bytes int // size of all lists
-	limit int // largest allowed size, in bytes
-	lists map[rollupListKey]*rollupList
-}
+type fieldCache = cache[rollupListKey, *rollupList]
 
 // rollupListKey identifies the roll-ups of a field whose sort keys begin with a prefix.
 type rollupListKey struct {
@@ -48,40 +42,6 @@ func (b *rollupList) size() int {
 		}
 	}
 	return size
-}
-
-func (c *fieldCache) get(k rollupListKey, v store.Version) *rollupList {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if b := c.lists[k]; b != nil && b.version == v {
-		return b
-	}
-	return nil
-}
-
-// put adds a list. While the cache is larger than its limit, it removes lists in random order.
-func (c *fieldCache) put(k rollupListKey, b *rollupList) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.remove(k)
-	if c.lists == nil {
-		c.lists = map[rollupListKey]*rollupList{}
-	}
-	c.lists[k] = b
-	c.bytes += b.size()
-	for other := range c.lists {
-		if c.bytes <= c.limit {
-			break
-		}
-		c.remove(other)
-	}
-}
-
-func (c *fieldCache) remove(k rollupListKey) {
-	if b := c.lists[k]; b != nil {
-		c.bytes -= b.size()
-		delete(c.lists, k)
-	}
 }
 
 // newRollupList returns a list with one roll-up per period, which adds up the partials of the period.

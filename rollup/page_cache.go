@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"unsafe"
 
 	"github.com/varvedb/varve"
@@ -21,13 +20,9 @@ const (
 // on which it depends, and is used only while the store returns the same versions. So every new reading
 // is visible in the next read.
 type pageCache struct {
+	cache[pageKey, *cachedPage]
 	items    store.VersionedItems    // nil if other processes may change them
 	readings store.VersionedReadings // the versions of readings; nil if other processes may change them
-
-	mu    sync.Mutex
-	bytes int // size of all pages
-	limit int // largest allowed size, in bytes
-	pages map[pageKey]*cachedPage
 }
 
 // pageKey identifies a query without its limit of arrivals.
@@ -49,12 +44,12 @@ func (k *pageKey) size() int {
 type cachedPage struct {
 	versions []store.Version
 	page     Page
-	bytes    int // size of the page with its key, set by put
+	bytes    int // approximate size of the page with its key
 }
 
 // newCachedPage returns a copy of a page. Names and ids of the original may be parts of long texts, which
 // must not stay in memory.
-func newCachedPage(versions []store.Version, p Page) *cachedPage {
+func newCachedPage(k *pageKey, versions []store.Version, p Page) *cachedPage {
 	names := map[string]string{}
 	rollups := slices.Clone(p.Rollups)
 	for i := range rollups {
@@ -72,7 +67,9 @@ func newCachedPage(versions []store.Version, p Page) *cachedPage {
 		rollups[i].Fields = fields
 	}
 	p.Rollups = rollups
-	return &cachedPage{versions: versions, page: p}
+	c := &cachedPage{versions: versions, page: p}
+	c.bytes = k.size() + c.measure()
+	return c
 }
 
 func cloneID(id varve.ID) varve.ID {
@@ -86,8 +83,10 @@ func cloneID(id varve.ID) varve.ID {
 	return c
 }
 
-// size returns the approximate size of a page.
-func (c *cachedPage) size() int {
+func (c *cachedPage) size() int { return c.bytes }
+
+// measure returns the approximate size of a page without its key.
+func (c *cachedPage) measure() int {
 	size := 300 + len(c.versions)*int(unsafe.Sizeof(store.Version{}))
 	for i := range c.page.Rollups {
 		r := &c.page.Rollups[i]
@@ -101,51 +100,19 @@ func (c *cachedPage) size() int {
 	return size
 }
 
-func (c *pageCache) get(k pageKey, versions []store.Version) (Page, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if p := c.pages[k]; p != nil && slices.Equal(p.versions, versions) {
-		return p.page, true
-	}
-	return Page{}, false
-}
-
-// put adds a page. While the cache is larger than its limit, it removes pages in random order.
-func (c *pageCache) put(k pageKey, p *cachedPage) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.remove(k)
-	if c.pages == nil {
-		c.pages = map[pageKey]*cachedPage{}
-	}
-	c.pages[k] = p
-	p.bytes = k.size() + p.size()
-	c.bytes += p.bytes
-	for other := range c.pages {
-		if c.bytes <= c.limit {
-			break
-		}
-		c.remove(other)
-	}
-}
-
-func (c *pageCache) remove(k pageKey) {
-	if p := c.pages[k]; p != nil {
-		c.bytes -= p.bytes
-		delete(c.pages, k)
-	}
-}
-
 // key returns the key of the first page of a query.
 func (q *Query) key(h span) pageKey {
-	// The names belong to the caller, so the key needs copies.
+	// The key has copies, because names of the caller may be parts of long texts.
 	var fields strings.Builder
 	for _, name := range q.Fields {
 		fields.WriteString(strconv.Itoa(len(name)))
 		fields.WriteByte(':')
 		fields.WriteString(name)
 	}
-	return pageKey{q.Series, q.Period, h, q.Limit, fields.String()}
+	series := varve.Series{
+		Tenant: strings.Clone(q.Series.Tenant), Stream: strings.Clone(q.Series.Stream), Device: strings.Clone(q.Series.Device),
+	}
+	return pageKey{series, q.Period, h, q.Limit, fields.String()}
 }
 
 // versions returns the versions of all items and readings from which roll-ups of a span are computed. It

@@ -25,7 +25,7 @@ type Reader struct {
 func NewReader(items store.Items, source Source, resent Resent) *Reader {
 	r := &Reader{
 		records: records{items: items, source: source, resent: resent},
-		held:    fieldCache{limit: fieldCacheBytes}, pages: pageCache{limit: pageCacheBytes},
+		held:    fieldCache{limit: fieldCacheBytes}, pages: pageCache{cache: cache[pageKey, *cachedPage]{limit: pageCacheBytes}},
 	}
 	r.versioned, _ = items.(store.VersionedItems)
 	r.pages.items = r.versioned
@@ -51,9 +51,10 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 	if q.AsOf.IsZero() {
 		versions, cacheable = r.pages.versions(q.Series, h)
 	}
+	key := q.key(h)
 	if cacheable {
-		if p, ok := r.pages.get(q.key(h), versions); ok {
-			return p, context.Cause(ctx) // fails if ctx has ended, as reading the page would
+		if c, ok := r.pages.get(key); ok && slices.Equal(c.versions, versions) {
+			return c.page, context.Cause(ctx) // fails if ctx has ended, as reading the page would
 		}
 	}
 	for {
@@ -63,7 +64,7 @@ func (r *Reader) Read(ctx context.Context, q Query) (Page, error) {
 			continue
 		}
 		if err == nil && cacheable && len(b.dirty) > 0 { // other pages are cheap
-			r.pages.put(q.key(h), newCachedPage(versions, p))
+			r.pages.put(key, newCachedPage(&key, versions, p))
 		}
 		return p, err
 	}

@@ -108,7 +108,7 @@ func (f *fieldReader) storedList(ctx context.Context, prefix string) (*rollupLis
 	k := rollupListKey{f.q.Series, f.q.Field, prefix}
 	version, stable := f.versioned.ItemVersion(f.pk, prefix)
 	if stable {
-		if b := f.held.get(k, version); b != nil {
+		if b, ok := f.held.get(k); ok && b.version == version {
 			return b, nil
 		}
 	}

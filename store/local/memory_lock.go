@@ -13,7 +13,7 @@ import (
 // each shard, so that writes of different series run at the same time.
 //
 //   - Lock excludes all other holders.
-//   - RLock excludes holders of Lock alone. Its holder may read tables, but not series buffers.
+//   - RLock excludes only holders of Lock. Its holder may read tables, but not series buffers.
 //   - The lock of a shard excludes holders of Lock, too. So its holder may also read tables.
 //
 // A goroutine holds at most one of these locks. No I/O happens meanwhile.
@@ -23,7 +23,7 @@ type memoryLock struct {
 }
 
 // shard has the lock of a share of all series, and lists their series buffers with rows in each
-// memtable, by memtable.Parity.
+// memtable, indexed by Memtable.Parity.
 type shard struct {
 	sync.RWMutex
 	filled [2][]*seriesBuffer
@@ -62,7 +62,7 @@ func (l *memoryLock) indexOf(s varve.Series) int {
 	return int(h & uint64(len(l.shards)-1))
 }
 
-// shardOf returns the shard of a series, and its index.
+// shardOf returns the index of the shard of a series, and the shard.
 func (l *memoryLock) shardOf(s varve.Series) (int, *shard) {
 	i := l.indexOf(s)
 	return i, &l.shards[i]

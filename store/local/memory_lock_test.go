@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -77,5 +78,57 @@ func TestShards_SpreadSeries(t *testing.T) {
 				t.Errorf("shard %d has %d of %d series", i, n, series)
 			}
 		}
+	}
+}
+
+// TestLatest_SkipsReadingOfDroppedTable caches the latest reading of a table after the table was dropped and
+// recreated. The new table is empty.
+func TestLatest_SkipsReadingOfDroppedTable(t *testing.T) {
+	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	month := grid.MonthOf(at)
+	span, _ := grid.DefaultPolicy().Locate(at, month)
+	table := grid.Table{Prefix: "t", Range: span, Month: month}
+	r := readingOf(0, at)
+	l := store.Latest{Table: table, Series: r.Series}
+	create := func() error { return s.Create(t.Context(), table, store.Hot) }
+	if err := create(); err != nil {
+		t.Fatal(err)
+	}
+	epoch := s.mem.epochOf(&l)
+	if err := errors.Join(s.Retire(t.Context(), table, at), s.Drop(t.Context(), table), create()); err != nil {
+		t.Fatal(err)
+	}
+	s.mem.cacheNewest(&r, &l, epoch)
+	if got, found, _, err := s.Latest(t.Context(), l); found || err != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}
+
+// TestLosses_ChangeVersions checks that cached results are read again after a loss, because the read fails.
+func TestLosses_ChangeVersions(t *testing.T) {
+	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	before, ok1 := s.ItemVersion("p", "s")
+	if err := s.db.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}}); err != nil {
+		t.Fatal(err)
+	}
+	if after, ok2 := s.ItemVersion("p", "s"); !ok1 || !ok2 || before == after {
+		t.Errorf("version %v stays %v after a loss", before, after)
 	}
 }
