@@ -12,25 +12,22 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestShards_BlockOnlyTheirSeries locks the shard of one series. Meanwhile, another series can be written
-// and read, and a write of both waits.
-func TestShards_BlockOnlyTheirSeries(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
+// openInMemory opens a store with one table, which is closed at the end of the test.
+func openInMemory(t *testing.T) (*Store, grid.Table, time.Time) {
+	t.Helper()
+	s, table, at := openWithTable(t, Options{FS: vfs.NewMem()})
+	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
-	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	month := grid.MonthOf(at)
-	r, _ := grid.DefaultPolicy().Locate(at, month)
-	table := grid.Table{Prefix: "t", Range: r, Month: month}
-	if err := s.Create(t.Context(), table, store.Hot); err != nil {
-		t.Fatal(err)
-	}
+	})
+	return s, table, at
+}
+
+// TestShards_BlockOnlyTheirSeries locks the shard of one series. Meanwhile, another series can be written
+// and read, and a write of both waits.
+func TestShards_BlockOnlyTheirSeries(t *testing.T) {
+	s, table, at := openInMemory(t)
 	blocked, other := readingOf(0, at), readingOf(1, at)
 	index, locked := s.mem.mu.shardOf(blocked.Series)
 	for i := 2; s.mem.mu.indexOf(other.Series) == index; i++ {
@@ -84,27 +81,11 @@ func TestShards_SpreadSeries(t *testing.T) {
 // TestLatest_SkipsReadingOfDroppedTable caches the latest reading of a table after the table was dropped and
 // recreated. The new table is empty.
 func TestLatest_SkipsReadingOfDroppedTable(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	month := grid.MonthOf(at)
-	span, _ := grid.DefaultPolicy().Locate(at, month)
-	table := grid.Table{Prefix: "t", Range: span, Month: month}
+	s, table, at := openInMemory(t)
 	r := readingOf(0, at)
 	l := store.Latest{Table: table, Series: r.Series}
-	create := func() error { return s.Create(t.Context(), table, store.Hot) }
-	if err := create(); err != nil {
-		t.Fatal(err)
-	}
 	epoch := s.mem.epochOf(&l)
-	if err := errors.Join(s.Retire(t.Context(), table, at), s.Drop(t.Context(), table), create()); err != nil {
+	if err := errors.Join(s.Retire(t.Context(), table, at), s.Drop(t.Context(), table), s.Create(t.Context(), table, store.Hot)); err != nil {
 		t.Fatal(err)
 	}
 	s.mem.cacheNewest(&r, &l, epoch)
@@ -115,15 +96,7 @@ func TestLatest_SkipsReadingOfDroppedTable(t *testing.T) {
 
 // TestLosses_ChangeVersions checks that cached results are read again after a loss, because the read fails.
 func TestLosses_ChangeVersions(t *testing.T) {
-	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	s, _, _ := openInMemory(t)
 	before, ok1 := s.ItemVersion("p", "s")
 	if err := s.db.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}}); err != nil {
 		t.Fatal(err)
