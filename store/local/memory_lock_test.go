@@ -94,7 +94,7 @@ func TestLatest_SkipsReadingOfDroppedTable(t *testing.T) {
 	}
 }
 
-// TestLosses_ChangeVersions checks that cached results are read again after a loss, because the read fails.
+// TestLosses_ChangeVersions checks that cached results become outdated by a loss, because the read fails.
 func TestLosses_ChangeVersions(t *testing.T) {
 	s, _, _ := openInMemory(t)
 	before, ok1 := s.ItemVersion("p", "s")
