@@ -43,6 +43,7 @@ const (
 // State is the state of an archive.
 type State string
 
+// States of an archive.
 const (
 	Writing  State = "writing"  // files are being written, or a process died while it wrote them
 	Archived State = "archived" // the files were read back and recounted
