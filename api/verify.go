@@ -56,7 +56,7 @@ func (h *verifyHandler) addRoutes(o *operations) {
 		OperationID: "verify", Summary: "Read all stored data and report damage", Tags: []string{"operation"},
 		Description: "The answer is NDJSON: a line for each damaged place as it is found, lines with read now and then, and a last line with done or error. " +
 			"It may take as long as it makes progress, and ends when the client goes or the server stops. One verification runs at a time.",
-		Parameters: queryParams("rate", "maximum number of bytes read a second, on DynamoDB of read units; default 16 MiB, or 1,000 units"),
+		Parameters: queryParams("rate", "maximum number of bytes, or on DynamoDB read units, a second; default 16 MiB, or 1,000 units"),
 		Responses:  o.responses(reflect.TypeFor[wire.VerifyLine](), "200"),
 	})
 }

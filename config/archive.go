@@ -36,7 +36,7 @@ var archiveSettings = []setting{
 	text("archive.dir", "folder: the folder of the archives", func(c *Config) *string { return &c.Archive.Dir }, checkDir),
 	text("archive.bucket", "s3: the bucket", func(c *Config) *string { return &c.Archive.Bucket }, checkBucket),
 	text("archive.prefix", "prefix of the keys of all archives", func(c *Config) *string { return &c.Archive.Prefix }, checkArchivePrefix),
-	text("archive.endpoint", "s3: address of another service than AWS; if empty, AWS", func(c *Config) *string { return &c.Archive.Endpoint }, checkEndpoint),
+	text("archive.endpoint", "s3: address of a service other than AWS; if empty, AWS", func(c *Config) *string { return &c.Archive.Endpoint }, checkEndpoint),
 	text("archive.region", "s3: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Archive.Region }, nil),
 	whole("archive.rate", "maximum readings per second that are archived or merged; 0 means no limit", 0, func(c *Config) *int { return &c.Archive.Rate }),
 	truth("archive.merge", "merge the archives of dropped tables by class and arrival month", func(c *Config) *bool { return &c.Archive.Merge }),

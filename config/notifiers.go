@@ -63,11 +63,11 @@ func notifierSettings(name string) map[string]setting {
 	}
 	return map[string]setting{
 		"kind":        at("kind", "protocol: "+strings.Join(NotifierKinds(), ", "), func(n *Notifier) *string { return &n.Kind }, oneOf(NotifierKinds()...)),
-		"url":         at("url", "address of the receiver; sns: of an emulator", func(n *Notifier) *string { return &n.URL }, nil),
+		"url":         at("url", "address of the receiver; sns: only for an emulator", func(n *Notifier) *string { return &n.URL }, nil),
 		"topic":       at("topic", "mqtt: topic; if empty, varve/alerts. sns: ARN of the topic", func(n *Notifier) *string { return &n.Topic }, nil),
 		"user":        at("user", "mqtt: name of the user", func(n *Notifier) *string { return &n.User }, nil),
 		"secret_file": at("secret_file", "file with the secret of a webhook, the token of an Alertmanager or the password of a broker", func(n *Notifier) *string { return &n.SecretFile }, nil),
-		"secret_env":  at("secret_env", "variable with the same, in place of secret_file", func(n *Notifier) *string { return &n.SecretEnv }, nil),
+		"secret_env":  at("secret_env", "environment variable with the secret, in place of secret_file", func(n *Notifier) *string { return &n.SecretEnv }, nil),
 		"severities":  at("severities", "severities of the alerts, separated by commas; if empty, all", func(n *Notifier) *string { return &n.Severities }, checkSeverities),
 		"streams":     at("streams", "streams of the alerts, separated by commas; if empty, all", func(n *Notifier) *string { return &n.Streams }, checkNames),
 		"rules":       at("rules", "rules of the alerts, separated by commas; if empty, all", func(n *Notifier) *string { return &n.Rules }, checkNames),

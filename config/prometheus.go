@@ -27,7 +27,7 @@ func promSettings() []setting {
 		whole("query.max_series", "PromQL: maximum number of series of a selector", 1, func(c *Config) *int { return &c.Query.MaxSeries }),
 		whole("query.max_samples", "PromQL: maximum number of samples that a query holds in memory, of 16 bytes each", 1, func(c *Config) *int { return &c.Query.MaxSamples }),
 		positive(span("query.timeout", "PromQL: time limit of a query", func(c *Config) *time.Duration { return &c.Query.Timeout })),
-		span("prometheus.lookback", "PromQL: how long the last value of a series counts; 0s: three times the observed interval", func(c *Config) *time.Duration { return &c.Prometheus.Lookback }),
+		span("prometheus.lookback", "PromQL: how long the last value of a series counts; 0s means three times the observed interval", func(c *Config) *time.Duration { return &c.Prometheus.Lookback }),
 	}
 }
 

@@ -46,7 +46,7 @@ var all = slices.Concat(baseSettings, archiveSettings, promSettings(), ingestSet
 
 // baseSettings has the settings that are in no other list.
 var baseSettings = []setting{
-	text("server.listen", "address and port to listen on; one that other machines reach takes API keys", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
+	text("server.listen", "address and port to listen on; API keys are required if other machines can reach it", func(c *Config) *string { return &c.Server.Listen }, checkAddress),
 	text("server.hosts", "names by which a proxy in front calls the server, separated by commas; with API keys, any name is accepted", func(c *Config) *string { return &c.Server.Hosts }, checkHosts),
 	text("server.tls_cert", "file of a certificate chain in PEM; if empty, no TLS", func(c *Config) *string { return &c.Server.TLSCert }, nil),
 	text("server.tls_key", "file of the certificate's private key, in PEM", func(c *Config) *string { return &c.Server.TLSKey }, nil),
@@ -59,8 +59,8 @@ var baseSettings = []setting{
 	positive(size("store.cache", "local: memory for chunks", func(c *Config) *Size { return &c.Store.Cache })),
 	text("store.endpoint", "dynamodb: address of an emulator; if empty, AWS", func(c *Config) *string { return &c.Store.Endpoint }, checkEndpoint),
 	text("store.region", "dynamodb: region; if empty, AWS_REGION or the profile", func(c *Config) *string { return &c.Store.Region }, nil),
-	text("store.registry", "dynamodb: table of the registry; empty: <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
-	whole("store.table_quota", "dynamodb: quota of tables of the account and region; doctor and the plan warn before it is met", 1, func(c *Config) *int { return &c.Store.TableQuota }),
+	text("store.registry", "dynamodb: table of the registry; if empty, <prefix>_registry", func(c *Config) *string { return &c.Store.Registry }, checkRegistry),
+	whole("store.table_quota", "dynamodb: quota of tables of the account and region; doctor and the plan warn before it is reached", 1, func(c *Config) *int { return &c.Store.TableQuota }),
 	size("store.min_free", "local: free space of the disk below which readings are refused", func(c *Config) *Size { return &c.Store.MinFree }),
 	text("tables.prefix", "prefix of the names of all tables", func(c *Config) *string { return &c.Tables.Prefix }, nil),
 	span("tables.future", "how far ahead of its arrival an event time may lie", func(c *Config) *time.Duration { return &c.Tables.Future }),

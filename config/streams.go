@@ -57,7 +57,7 @@ func streamSettings(name string) map[string]setting {
 				s.Arrivals = text
 				return oneOf("true", "false")(text)
 			}),
-		"expect": at("expect", "dynamodb: what a write expects of a row: new, existing, or auto: as it was found last",
+		"expect": at("expect", "dynamodb: state of a row that a write expects: new, existing, or auto (the state found last)",
 			func(s Stream) string { return s.Expect },
 			func(s *Stream, text string) error {
 				if _, ok := expects[text]; !ok {

@@ -23,7 +23,7 @@ type accessFlags struct {
 
 func (f *accessFlags) add(cmd *cobra.Command) {
 	// Do not use the environment as the default of the flag. Otherwise --help would show the key.
-	cmd.Flags().StringVar(&f.key, "key", "", "API `key`; other users of this machine can see it: better VARVE_KEY, or --key-file")
+	cmd.Flags().StringVar(&f.key, "key", "", "API `key`; other users of this machine can see it: prefer VARVE_KEY or --key-file")
 	cmd.Flags().StringVar(&f.keyFile, "key-file", "", "`file` with the API key in its first line (VARVE_KEY_FILE)")
 	cmd.Flags().StringVar(&f.caFile, "ca-file", "", "`file` of certificates in PEM that sign the server's (VARVE_CA_FILE; default: the system's certificates)")
 	cmd.MarkFlagsMutuallyExclusive("key", "key-file")

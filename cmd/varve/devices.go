@@ -36,7 +36,7 @@ func (a deviceCommands) list() *cobra.Command {
 		Use: "list", Short: "List the devices, in the order of their names", Args: cobra.NoArgs,
 		Long: "List the devices, in the order of their names.\n" +
 			"With --stream, list registered devices with a live reading in the stream, and the times of the last one.\n\n" +
-			"With --silent-since, list devices without a reading since that time. The arrival counts, in any stream and to the minute.\n" +
+			"With --silent-since, list devices without a reading since that time. The last arrival in any stream counts, to the minute.\n" +
 			"With --stream, the event time of the last reading in the stream counts, or its arrival with --by arrival.\n\n" +
 			"On a terminal, LAST DAY shows the readings per hour of up to 200 devices, if they can be counted quickly.",
 		Example: "  varve devices list --status maintenance\n" +

@@ -29,7 +29,7 @@ func repairCommand(a *app) *cobra.Command {
 		Use: "repair", Short: "Set damaged data aside and recover the rest", Args: cobra.NoArgs,
 		Long: "Set damaged data aside and recover the rest. Without --apply, it prints the repairs and changes nothing.\n" +
 			"No server may have the data folder open. The command recovers all readable data, and moves damaged files to the subfolder damaged.\n" +
-			"It deletes nothing. It lists losses by table, series and time, and recounts lost roll-ups. On DynamoDB, it makes the registry and the\n" +
+			"It deletes no files. It lists losses by table, series and time, and recounts lost roll-ups. On DynamoDB, it makes the registry and the\n" +
 			"tables agree.",
 		Example: "  varve repair --data data\n  varve repair --data data --apply\n  varve repair --store dynamodb --scan --rate 100 --apply",
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -18,7 +18,7 @@ func (a queryCommands) rollups() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rollups STREAM DEVICE", Short: "Print aggregates of a device's numbers, by the hour or the day",
 		Long: "Print count, sum, min, max, mean, first and last of a device's numbers, by the hour or the day, in UTC.\n" +
-			"They are exact at any moment, also of readings that have expired since.",
+			"They are exact at any moment, and include readings that have expired since.",
 		Example: "  varve rollups weather sensor_01 --period hourly --from -24h\n" +
 			"  varve rollups weather sensor_01 --period daily --from 2026-01-01 --fields temperature -o csv",
 		Args: takes(2, 2),

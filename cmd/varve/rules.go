@@ -63,7 +63,7 @@ func condition(r *wire.RuleBody) string {
 // addScope adds the flags that both kinds of rule have.
 func (a ruleCommands) addScope(cmd *cobra.Command, r *wire.RulePost) {
 	f := cmd.Flags()
-	f.StringVar(&r.ID, "id", "", "the rule's id (default: one of its content)")
+	f.StringVar(&r.ID, "id", "", "the rule's id (default: computed from its content)")
 	f.StringVar(&r.Stream, "stream", "", "only readings of this stream; it or --device must be given")
 	f.StringVar(&r.Device, "device", "", "only readings of this device")
 	f.StringVar(&r.Severity, "severity", "warning", "info, warning or critical")

@@ -46,7 +46,7 @@ func verifyCommand(a *app) *cobra.Command {
 	f.add(cmd)
 	a.access.add(cmd)
 	cmd.Flags().StringVar(&server, "server", "", "let the server at this `address` verify its store")
-	cmd.Flags().Int64Var(&rate, "rate", 0, "maximum number of bytes read a second, on DynamoDB of read units; 0 means no limit,\nor 16 MiB (1,000 units) with --server")
+	cmd.Flags().Int64Var(&rate, "rate", 0, "maximum number of bytes, or on DynamoDB read units, a second; 0 means no limit,\nor 16 MiB (1,000 units) with --server")
 	sampled.add(cmd.Flags())
 	a.outputFlag(cmd, "table", "json")
 	return cmd
