@@ -218,8 +218,8 @@ variable "monitoring" {
     emails           = optional(set(string), [])
     heartbeat_period = optional(number, 3600)
     rejected_share   = optional(number, 0.05)
-    rollup_backlog   = optional(number, 1000)
-    delivery_age     = optional(number, 900)
+    rollup_backlog   = optional(number, 10000)
+    delivery_age     = optional(number, 600)
     watch_region     = optional(bool, true)
   })
   default = {}

@@ -97,7 +97,7 @@ variable "rejected_share" {
 variable "rollup_backlog" {
   description = "Alarm threshold for the number of hours that wait for their roll-up."
   type        = number
-  default     = 1000
+  default     = 10000
   nullable    = false
 
   validation {
@@ -116,7 +116,7 @@ variable "deliveries" {
 variable "delivery_age" {
   description = "Alarm threshold for the age in seconds of the oldest message about an alert that is not delivered."
   type        = number
-  default     = 900
+  default     = 600
   nullable    = false
 
   validation {
