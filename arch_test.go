@@ -99,7 +99,7 @@ var layout = []struct {
 	{"calendar", "grid retention rotator store", ""},
 	{"cloudwatch", "rotator", ""},
 	{"alerts", ". devices store lease timefmt internal/param internal/quote registry", "golang.org/x/sync"},
-	{"notify", ". alerts lease registry store", "golang.org/x/sync"},
+	{"notify", ". alerts internal/quote lease registry store", "golang.org/x/sync"},
 	{"notify/mqtt", "notify", "github.com/eclipse/paho.mqtt.golang"},
 	{"notify/sns", "notify", "github.com/aws"},
 	{"objectstore", "", ""},

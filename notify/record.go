@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
+	"github.com/varvedb/varve/internal/quote"
 )
 
 // State is the state of a delivery.
@@ -235,7 +236,7 @@ func (r *record) state() State {
 func dataOf(q *queuing, a *alerts.Published) *AlertData {
 	d := &AlertData{
 		ID: a.ID, Tenant: a.Tenant, Device: a.Device, Stream: a.Stream, Rule: a.Rule, Severity: string(a.Severity), State: string(alerts.Open),
-		Message: a.Message, Since: a.Since, OpenedAt: a.OpenedAt, KnownSince: a.KnownAt, Late: a.Late,
+		Message: cut(a.Message), Since: a.Since, OpenedAt: a.OpenedAt, KnownSince: a.KnownAt, Late: a.Late,
 		Links: Links{Command: "varve alerts get " + a.ID},
 	}
 	if !a.Value.IsZero() {
@@ -250,11 +251,23 @@ func dataOf(q *queuing, a *alerts.Published) *AlertData {
 	return d
 }
 
+// longestText is the maximum length of a text in a message, in bytes. A record has two copies of a
+// message, whose texts may be six times as long in JSON, and DynamoDB limits an item to 400 KB.
+const longestText = 1024
+
+// cut returns a text of at most longestText bytes and "…", which marks a text that was cut.
+func cut(s string) string {
+	if len(s) <= longestText {
+		return s
+	}
+	return quote.Cut(s, longestText) + "…"
+}
+
 func valueJSON(v varve.Value) json.RawMessage {
 	if v.Kind() != varve.KindString {
 		return json.RawMessage(v.String())
 	}
-	text, err := json.Marshal(v.Text())
+	text, err := json.Marshal(cut(v.Text()))
 	if err != nil { // does not happen: a string can always be encoded
 		return nil
 	}

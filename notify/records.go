@@ -106,8 +106,22 @@ func recordOf(it *store.Item) (*record, error) {
 
 var errSuperseded = errors.New("another process delivers alerts now")
 
+// refusedError reports records that the store refuses as invalid, for example as too long. All
+// other records of the write are stored.
+type refusedError struct {
+	records []*record
+	err     error // the error of one of them
+}
+
+// Error implements error.
+func (e *refusedError) Error() string { return "write deliveries: " + e.err.Error() }
+
+// Unwrap returns the error of the store.
+func (e *refusedError) Unwrap() error { return e.err }
+
 // write writes records, each in its next version. If another process has changed one of them, write
-// fails with errSuperseded. After an error, some of the records may be stored.
+// fails with errSuperseded. If the store refuses some of them, write stores the others, and fails
+// with a *refusedError. After any other error, some of the records may be stored.
 func (s *records) write(ctx context.Context, list []*record) error {
 	changes := make([]store.Change, len(list))
 	for i, r := range list {
@@ -120,32 +134,49 @@ func (s *records) write(ctx context.Context, list []*record) error {
 			changes[i].Conds[0] = store.IfEquals("version", varve.IntValue(r.version))
 		}
 	}
-	err := s.apply(ctx, changes)
+	refusals, err := s.apply(ctx, changes)
 	if errors.Is(err, store.ErrCondition) {
 		return errSuperseded
 	}
 	if err != nil {
 		return fmt.Errorf("write deliveries: %w", err)
 	}
-	for _, r := range list {
-		r.version++
+	var refused refusedError
+	for i, r := range list {
+		if refusals[i] != nil {
+			refused.records, refused.err = append(refused.records, r), refusals[i]
+		} else {
+			r.version++
+		}
+	}
+	if refused.err != nil {
+		return &refused
 	}
 	return nil
 }
 
-func (s *records) apply(ctx context.Context, changes []store.Change) error {
-	if atomic, ok := s.items.(store.AtomicItems); ok {
+// apply writes changes. For each change that the store refuses as invalid, it returns the error.
+func (s *records) apply(ctx context.Context, changes []store.Change) (refusals []error, err error) {
+	refusals = make([]error, len(changes))
+	if atomic, ok := s.items.(store.AtomicItems); ok { // such a store has no limit that a record may exceed
 		for part := range slices.Chunk(changes, maxChanges) {
 			if err := atomic.Apply(ctx, part); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return refusals, nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(writers)
 	for i := range changes {
-		g.Go(func() error { return s.items.Put(ctx, changes[i].Item, changes[i].Conds...) })
+		g.Go(func() error {
+			err := s.items.Put(ctx, changes[i].Item, changes[i].Conds...)
+			if err != nil && varve.FailureOf(err) == varve.Invalid {
+				refusals[i] = err
+				return nil
+			}
+			return err
+		})
 	}
-	return g.Wait()
+	return refusals, g.Wait()
 }

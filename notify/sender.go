@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -301,7 +302,23 @@ func (s *Sender) queue(ctx context.Context, list []*work) error {
 	if err := s.held.Check(ctx); err != nil || len(changed) == 0 {
 		return err
 	}
-	return s.records.write(ctx, changed)
+	err = s.records.write(ctx, changed)
+	if refused := new(refusedError); errors.As(err, &refused) {
+		refused.postpone(list, s.opts.Now().Add(restFor))
+		s.opts.Failed("delivery of alerts", refused)
+		return nil
+	}
+	return err
+}
+
+// postpone forgets the refused records until a later try. The messages of all other alerts are sent
+// meanwhile.
+func (e *refusedError) postpone(list []*work, until time.Time) {
+	for _, w := range list {
+		if slices.Contains(e.records, w.rec) {
+			w.rec, w.recheck = nil, until
+		}
+	}
 }
 
 func (s *Sender) queueOne(ctx context.Context, w *work, current map[alerts.AlertName]alerts.Published) error {
