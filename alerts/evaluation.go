@@ -14,34 +14,10 @@ type evaluation struct {
 	reconciler
 	kind    readingKind
 	samples *storedSamples
-	written written
+	writes  writes  // the readings of the write
+	written written // the part of writes that is evaluated
 	known   history
 	scratch sample // sample of the reading that is added; reused
-}
-
-// written summarizes the readings of a write that matter to the rule, or may matter.
-type written struct {
-	span
-	any   bool // the write has readings that matter, or may matter
-	holds bool // the condition holds for all these readings
-	fails bool // the condition fails for all these readings
-}
-
-// add adds the position of a reading, and whether the condition may hold or may fail for it.
-func (w *written) add(p varve.Position, mayHold, mayFail bool) {
-	if !mayHold && !mayFail {
-		return
-	}
-	if !w.any {
-		*w = written{span: span{lo: p, hi: p, mayHold: mayHold}, any: true, holds: true, fails: true}
-	}
-	if p.Compare(w.lo) < 0 {
-		w.lo, w.mayHold = p, mayHold
-	}
-	if p.Compare(w.hi) > 0 {
-		w.hi = p
-	}
-	w.holds, w.fails = w.holds && !mayFail, w.fails && !mayHold
 }
 
 // add records whether the condition may hold or fail for a reading of the write. If the client chose
@@ -55,7 +31,7 @@ func (e *evaluation) add(r *varve.Reading, o varve.Outcome) {
 	if o != varve.Stored && r.HasOwnID() || r.ID.Version() > 0 {
 		mayHold, mayFail = true, true
 	}
-	e.written.add(one.at, mayHold, mayFail)
+	e.writes.add(one.at, mayHold, mayFail)
 }
 
 // maxTries bounds the tries of an evaluation while other processes change the same
@@ -64,9 +40,16 @@ const maxTries = 100
 
 // apply updates the recorded episodes and their alerts to match the stored readings.
 func (e *evaluation) apply(ctx context.Context) error {
-	if !e.written.any {
-		return nil
+	for _, w := range e.writes {
+		e.written, e.known = w, history{}
+		if err := e.applyWritten(ctx); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (e *evaluation) applyWritten(ctx context.Context) error {
 	for try := range maxTries {
 		if err := e.load(ctx); err != nil {
 			return err

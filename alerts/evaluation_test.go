@@ -186,6 +186,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second
 		gap := time.Duration(rapid.IntRange(0, 5).Draw(rt, "gap")) * time.Second
 		w.rule(gapped(5, held, gap))
+		scale := rapid.SampledFrom([]int{1, 1, 3600}).Draw(rt, "scale") // a write has parts that are far apart
 		var all []varve.Reading
 		for range rapid.IntRange(1, 25).Draw(rt, "n") {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")
@@ -193,7 +194,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 			if rapid.Bool().Draw(rt, "named") {
 				of = named // the id depends only on the second, so values can differ under the same id
 			}
-			all = append(all, of(rapid.IntRange(0, 20).Draw(rt, "at"), v))
+			all = append(all, of(scale*rapid.IntRange(0, 20).Draw(rt, "at"), v))
 		}
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
 		failures := rapid.IntRange(0, 30).Draw(rt, "failures")

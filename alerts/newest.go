@@ -33,11 +33,11 @@ const maxSamplings = 10_000
 // apply runs an evaluation, and remembers the position of the newest sample of its subject. The
 // argument "fresh" has the written readings, sorted by position; it is empty if some are not new.
 func (n *newestSamples) apply(ctx context.Context, e *evaluation, fresh []*varve.Reading) error {
-	if e.atomic == nil || !e.written.any {
+	if e.atomic == nil || len(e.writes) == 0 {
 		return e.apply(ctx)
 	}
 	of := sampling{rule: e.rule.ID, generation: e.rule.generation, series: e.series}
-	newest := e.written.hi
+	newest := e.writes[len(e.writes)-1].hi
 	if before, known := n.get(of); known {
 		n.put(of, newest) // before the evaluation, because the readings are stored even if it fails
 		if len(fresh) > 0 && positionOf(fresh[0]).Compare(before) > 0 {
