@@ -71,7 +71,8 @@ type evaluator struct {
 	last    int64 // time of the last sample of current, in nanoseconds since 1970
 	hasLast bool  // a sample of current was read
 	found   []episode
-	after   int // number of samples after hi that were read
+	after   int            // number of samples after hi that were read
+	reached varve.Position // position of the last sample from lo on; zero before the first one
 }
 
 // readBack finds the start of the episode that reaches lo. It moves lo to an earlier position if an
@@ -162,6 +163,10 @@ func (v *evaluator) addForward(one *sample) bool {
 	if after {
 		v.after++
 	}
+	if v.current == nil {
+		v.resume(one.at)
+	}
+	v.reached = one.at
 	if v.current != nil && v.hasLast && v.isGap(v.last, one.at.Time) {
 		v.closeEpisode(endByGap(v.last, v.gap), true)
 	}
@@ -186,6 +191,17 @@ func (v *evaluator) addForward(one *sample) bool {
 		return false
 	}
 	return true
+}
+
+// resume continues the recorded episode that covers the next sample, if the reading at its start is
+// missing and no sample follows the start. The reading may be deleted, or a correction lacks the field.
+// Otherwise a second episode would begin at the sample. readBack does the same for starts before lo.
+func (v *evaluator) resume(next varve.Position) {
+	in := v.recorded.covering(next)
+	if in == nil || v.stored[in.start] || in.start.Compare(v.lo) < 0 || v.reached.Compare(in.start) > 0 {
+		return
+	}
+	v.current = &episode{start: in.start, opened: in.opened, opening: in.opening}
 }
 
 // begin starts an episode at a position.

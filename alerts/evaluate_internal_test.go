@@ -91,6 +91,10 @@ func TestEvaluate_FindsEpisodesAroundSpan(t *testing.T) {
 		{"an earlier start", "·●●○", "··●○", 1, 1, "1/1/3"},
 		{"a cut", "●●○●○", "●●·●○", 2, 2, "0/0/2 3/3/4"},
 		{"a join", "●●●●○", "●●○●○", 2, 2, "0/0/4"},
+		{"the first reading is missing", "·●●", "●●●", 0, 0, "0/0/"},
+		{"the first reading is missing, and a cut", "·●○", "●●·", 0, 2, "0/0/2"},
+		{"the first reading is missing, and an end", "·○○", "●··", 0, 1, "0/0/1"},
+		{"the first reading is missing, and a sample follows it", "·○●", "●·●", 0, 1, "0/0/1 2/2/"},
 		{"an end by a gap", "●●····●", "●●·····", 6, 6, "0/0/4gap 6/6/"},
 	} {
 		rule := &Rule{Gap: 3 * time.Second}

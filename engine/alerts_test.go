@@ -16,16 +16,20 @@ import (
 // send writes one reading of device a and returns its verdict.
 func send(t *testing.T, e *engine.Engine, v int64) varve.Verdict {
 	t.Helper()
+	return sendReading(t, e, varve.Reading{Time: e.Now(), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(v)}}})
+}
+
+// sendReading writes a reading of device a and returns its verdict.
+func sendReading(t *testing.T, e *engine.Engine, r varve.Reading) varve.Verdict {
+	t.Helper()
 	req, err := e.Router.Admit()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer req.Done()
+	r.Series = varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"}
 	verdicts := make([]varve.Verdict, 1)
-	if err := req.Write(t.Context(), []varve.Reading{{
-		Series: varve.Series{Tenant: varve.DefaultTenant, Stream: "weather", Device: "a"},
-		Time:   e.Now(), Fields: []varve.Field{{Name: "v", Value: varve.IntValue(v)}},
-	}}, verdicts); err != nil {
+	if err := req.Write(t.Context(), []varve.Reading{r}, verdicts); err != nil {
 		t.Fatal(err)
 	}
 	return verdicts[0]
