@@ -100,5 +100,21 @@ func (o *Outbox) AnnounceOpen(ctx context.Context, tenant string, check func(con
 	}
 }
 
-// announcers is the number of entries that AnnounceOpen writes concurrently.
+// AnnounceClosed writes an outbox entry for each of the named alerts that exists and is not open.
+func (o *Outbox) AnnounceClosed(ctx context.Context, names []AlertName) error {
+	current, err := o.Alerts(ctx, names)
+	if err != nil {
+		return err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(announcers)
+	for _, a := range current {
+		if !a.Open() || a.Moved {
+			g.Go(func() error { return o.announce(gctx, &a.Alert, a.Version) })
+		}
+	}
+	return g.Wait()
+}
+
+// announcers is the number of entries that are announced concurrently.
 const announcers = 32

@@ -332,13 +332,21 @@ func reserveOf(s store.Store) store.Items {
 
 // checkAlerts returns a function that evaluates deadman rules, resolves the alerts of deleted or
 // changed rules, and stores the last use of keys. The function runs at the start and every minute.
+// Without notifiers, it also forgets the earlier ones, once.
 func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	report := func(task string, err error) {
 		if err != nil && failed != nil && e.background.Err() == nil {
 			failed(task, err)
 		}
 	}
+	var forgotten atomic.Bool
+	forgotten.Store(e.Sender != nil)
 	return func() {
+		if !forgotten.Load() {
+			err := notify.ForgetNotifiers(e.background, e.Store)
+			forgotten.Store(err == nil)
+			report("former notifiers", err)
+		}
 		report("deadman rules", e.Alerts.CheckDeadman(e.background))
 		report("alerts of retired rules", e.Alerts.ResolveRetired(e.background))
 		report("last use of keys", e.Keys.WriteUsed(e.background))

@@ -14,6 +14,16 @@ import (
 // introducedKey is the key of the item with the notifiers to which open alerts were announced.
 var introducedKey = store.Key{PK: "NOTIFIERS", SK: "INTRODUCED"}
 
+// ForgetNotifiers forgets the notifiers to which open alerts were announced. A process without
+// notifiers calls it, because it writes no outbox entries. So the notifiers that are configured next
+// count as added.
+func ForgetNotifiers(ctx context.Context, items store.Items) error {
+	if err := items.Delete(ctx, introducedKey); err != nil {
+		return fmt.Errorf("forget notifiers: %w", err)
+	}
+	return nil
+}
+
 // introduce announces all open alerts if a notifier was added, or if its route has changed. It
 // compares the notifiers once after each acquisition of the lease.
 //
@@ -57,7 +67,8 @@ func (s *Sender) introduced(ctx context.Context) (map[string]string, error) {
 }
 
 // announce announces the open alerts of all tenants if a notifier or a route is new, and stores the
-// notifiers.
+// notifiers. If no notifier was known, it also announces the alerts that were reported as open and
+// have been resolved since, because their outbox entries may be missing.
 func (s *Sender) announce(ctx context.Context, known, wanted map[string]string) error {
 	isNew := false
 	for name, route := range wanted {
@@ -72,6 +83,12 @@ func (s *Sender) announce(ctx context.Context, known, wanted map[string]string) 
 		for _, tenant := range tenants {
 			if err := s.opts.Outbox.AnnounceOpen(ctx, tenant, s.held.Check); err != nil {
 				return fmt.Errorf("announce the open alerts of tenant %s: %w", tenant, err)
+			}
+			if len(known) > 0 {
+				continue
+			}
+			if err := s.records.reportedOpen(ctx, tenant, s.opts.Outbox.AnnounceClosed); err != nil {
+				return fmt.Errorf("announce the resolved alerts of tenant %s: %w", tenant, err)
 			}
 		}
 	}

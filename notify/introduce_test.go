@@ -1,7 +1,9 @@
 package notify_test
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -115,4 +117,59 @@ func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 		during(t, s, func(*world) { wait(2 * time.Hour) }, named("ops", r))
 		expect(t, r, "opened a, opened b")
 	})
+}
+
+// TestSender_AnnouncesChangesOfTimeWithoutNotifiers checks that a notifier which was removed for some time
+// learns of the alerts that were opened and resolved in this time.
+func TestSender_AnnouncesChangesOfTimeWithoutNotifiers(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, r := newStore(), &receiver{}
+		during(t, s, func(w *world) {
+			w.hot()
+			w.send("b", time.Now(), 35)
+			w.send("c", time.Now(), 35)
+			wait(10 * time.Second)
+		}, named("ops", r))
+		during(t, s, func(w *world) {
+			w.send("a", time.Now(), 35)
+			w.send("b", time.Now(), 20)
+			w.send("short", time.Now(), 35, 20)
+			wait(time.Second)
+		})
+		during(t, s, func(*world) { wait(time.Minute) }, named("ops", r))
+		r.received(t)
+		if got := sortedLog(r); got != "opened a, opened b, opened c, resolved b by condition" {
+			t.Errorf("received %q", got)
+		}
+	})
+}
+
+// TestSender_AnnouncesUndeliveredOpeningToNotifierAddedAgain removes a notifier that has not received
+// an opening, and adds it again. It receives the opening and the resolution.
+func TestSender_AnnouncesUndeliveredOpeningToNotifierAddedAgain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s, up, down := newStore(), &receiver{}, &receiver{}
+		down.setFault(func(*notify.Message) error { return errors.New("down") })
+		during(t, s, func(w *world) {
+			w.hot()
+			w.send("a", time.Now(), 35)
+			wait(time.Minute)
+		}, named("up", up), named("down", down))
+		during(t, s, func(*world) { wait(time.Minute) }, named("up", up))
+		down.setFault(nil)
+		during(t, s, func(w *world) {
+			wait(time.Minute)
+			w.send("a", time.Now(), 20)
+			wait(time.Minute)
+		}, named("up", up), named("down", down))
+		for _, r := range []*receiver{up, down} {
+			r.received(t)
+			expect(t, r, "opened a, resolved a by condition")
+		}
+	})
+}
+
+// sortedLog returns the log of a receiver in alphabetical order.
+func sortedLog(r *receiver) string {
+	return strings.Join(slices.Sorted(slices.Values(strings.Split(r.log(), ", "))), ", ")
 }

@@ -266,6 +266,9 @@ func (s *Sender) failRemoved(r *record, now time.Time) (changed bool) {
 	for _, d := range r.Deliveries {
 		if d.State == Pending && !slices.ContainsFunc(s.outlets, func(o *outlet) bool { return o.Name == d.Notifier }) {
 			d.State, d.Error, d.Next, d.Ended, changed = Failed, errRemoved.Error(), time.Time{}, now, true
+			if d.Type == Opened { // if the notifier is added again, it receives the opening then
+				r.Targets = slices.DeleteFunc(r.Targets, func(name string) bool { return name == d.Notifier })
+			}
 		}
 	}
 	if changed {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -62,6 +63,31 @@ func (s *records) load(ctx context.Context, names []alerts.AlertName) (map[alert
 		all[byKey[items[i].Key]] = r
 	}
 	return all, nil
+}
+
+// reportedOpen calls a function with the alerts of a tenant that were reported as open, page by page.
+func (s *records) reportedOpen(ctx context.Context, tenant string, do func(context.Context, []alerts.AlertName) error) error {
+	span := registry.Span{Index: store.GSI1, Prefix: recordPrefix, Limit: page, PKs: registry.AllShards(recordKind, tenant, Pending, Failed, Delivered)}
+	for {
+		items, more, err := registry.Merge(ctx, s.items, span)
+		if err != nil {
+			return fmt.Errorf("list deliveries: %w", err)
+		}
+		var names []alerts.AlertName
+		for i := range items {
+			r, err := recordOf(&items[i])
+			if err != nil {
+				return err
+			}
+			if r.Reported == alerts.Open {
+				names = append(names, r.AlertName)
+			}
+		}
+		if err := do(ctx, names); err != nil || !more {
+			return err
+		}
+		span.After = strings.TrimPrefix(items[len(items)-1].GSI1.SK, recordPrefix)
+	}
 }
 
 // item returns the next version of a record.
