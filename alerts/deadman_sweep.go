@@ -179,8 +179,8 @@ func (s *sweep) checkDevice(ctx context.Context, d *devices.Device, state device
 
 // refresh rereads the last-seen time of a device that seems silent, because lists may be outdated.
 // Last-seen records of a stream are only written while a deadman rule on the stream is in force. So
-// if the device was last seen before the rule was added, refresh reads the last arrival from the
-// tables, once. This is not necessary for a device that was registered after the rule.
+// if the device was last seen before the rule was added or edited, refresh reads the last arrival from
+// the tables, once. This is not necessary for a device that was registered after that.
 func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceState) error {
 	r := s.rule
 	if s.seemsSilent(d, state) && r.Device == "" {
@@ -188,7 +188,11 @@ func (s *sweep) refresh(ctx context.Context, d *devices.Device, state *deviceSta
 			return err
 		}
 	}
-	from := r.CreatedAt.Add(cacheFor + lease.MaxClockSkew)
+	from := r.CreatedAt
+	if r.UpdatedAt.After(from) { // the edit may have changed the stream or the device
+		from = r.UpdatedAt
+	}
+	from = from.Add(cacheFor + lease.MaxClockSkew)
 	state.tablesRead = state.tablesRead || d.CreatedAt.After(from)
 	complete := d.LastSeenAt.After(from)
 	if r.Stream == "" || state.tablesRead || complete || !s.seemsSilent(d, state) {
