@@ -49,11 +49,14 @@ func (c *Corrector) Count() int64 {
 }
 
 // Repeat returns the verdict on a resent reading that was corrected when it first arrived. It is for
-// readings whose time is acceptable now. If the reading was not corrected, the verdict is zero.
-func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict, error) {
+// readings whose time is acceptable now.
+//
+// If only another version of the reading was corrected, Repeat returns this version with the same
+// corrected time, to be stored. If neither was corrected, both results are zero.
+func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (*varve.Reading, varve.Verdict, error) {
 	all, err := c.registry.Offsets(ctx, r.Tenant, r.Stream)
 	if err != nil {
-		return varve.Verdict{}, err
+		return nil, varve.Verdict{}, err
 	}
 	return c.repeat(ctx, r, all[r.Device], -1)
 }
@@ -61,7 +64,8 @@ func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (varve.Verdict
 // Correct corrects a reading that was rejected because its time is in the future.
 //
 //   - If the reading can be corrected, Correct returns the corrected reading and the zero verdict.
-//   - If the reading was corrected before, Correct returns the verdict on the repeated reading.
+//   - If the reading was corrected before, Correct returns the verdict on the repeated reading. If only
+//     another version was corrected, Correct returns this version with the same corrected time.
 //   - Otherwise Correct returns the given verdict.
 //
 // The caller sets the argument "newest" for the latest rejected reading of a series in a batch. If
@@ -80,8 +84,12 @@ func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.
 				break
 			}
 		}
-		if v, err := c.repeat(ctx, r, offsets, match); err != nil || v.Outcome != 0 {
+		version, v, err := c.repeat(ctx, r, offsets, match)
+		if err != nil || v.Outcome != 0 {
 			return *r, v, err
+		}
+		if version != nil {
+			return *version, varve.Verdict{}, nil
 		}
 		if match >= 0 {
 			corrected, ok := shifted(r, offsets[match].Ahead)
@@ -101,10 +109,10 @@ func (c *Corrector) Correct(ctx context.Context, r *varve.Reading, arrived time.
 	}
 }
 
-// repeat returns the verdict on a reading that is already stored with a corrected time. It tries all
-// offsets but the one at the index "except"; -1 excludes none. If the reading is not found, the
-// verdict is zero.
-func (c *Corrector) repeat(ctx context.Context, r *varve.Reading, offsets []Offset, except int) (v varve.Verdict, err error) {
+// repeat returns the verdict on a reading that is already stored with a corrected time. If only
+// another version is stored, it returns the reading with the same corrected time. It tries all offsets
+// but the one at the index "except"; -1 excludes none.
+func (c *Corrector) repeat(ctx context.Context, r *varve.Reading, offsets []Offset, except int) (version *varve.Reading, v varve.Verdict, err error) {
 	for i, o := range offsets {
 		if i == except || r.Time.Before(o.From) {
 			continue
@@ -115,16 +123,22 @@ func (c *Corrector) repeat(ctx context.Context, r *varve.Reading, offsets []Offs
 		}
 		w := varve.Window{From: corrected.Time, To: corrected.Time.Add(1)}
 		err := c.source.Read(ctx, r.Series, w, varve.Ascending, func(stored *varve.Reading) bool {
-			if stored.ID == corrected.ID {
+			switch {
+			case stored.ID == corrected.ID:
 				v = store.Repeat(&corrected, stored)
+			case stored.ID.IsVersionOf(corrected.ID):
+				version = &corrected
 			}
-			return v.Outcome == 0
+			return v.Outcome == 0 && version == nil
 		})
-		if err != nil || v.Outcome != 0 {
-			return v, err
+		if version != nil {
+			c.count.Add(1)
+		}
+		if err != nil || v.Outcome != 0 || version != nil {
+			return version, v, err
 		}
 	}
-	return v, nil
+	return nil, v, nil
 }
 
 // shifted returns a copy of a reading with the corrected time, and the sent time as a field. It

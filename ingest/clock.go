@@ -13,43 +13,57 @@ func (s *Session) writeReadings(ctx context.Context) error {
 	if clocks == nil {
 		return s.request.Write(ctx, s.batch.Readings, s.batch.Verdicts)
 	}
-	repeats := s.findRepeats(ctx)
+	repeats, versions := s.findRepeats(ctx)
 	if err := s.request.Write(ctx, s.batch.Readings, s.batch.Verdicts); err != nil {
 		return err
 	}
 	for at, v := range repeats {
 		s.batch.Verdicts[at] = v
 	}
-	return s.correctReadings(ctx)
+	return s.correctReadings(ctx, versions)
+}
+
+// corrections has corrected readings, with their indexes in the batch.
+type corrections struct {
+	readings []varve.Reading
+	places   []int
+}
+
+func (c *corrections) add(r *varve.Reading, at int) {
+	c.readings, c.places = append(c.readings, *r), append(c.places, at)
 }
 
 // withheld is the temporary verdict that excludes a repeated reading from the write.
 var withheld = varve.Reject(varve.CodeUnavailable, "the reading is being compared with a corrected one")
 
 // findRepeats returns the verdicts on readings that were already sent and corrected, by their index in the
-// batch. It withholds these readings, so that they are not written under their sent time. The caller sets
-// their verdicts after the write.
-func (s *Session) findRepeats(ctx context.Context) map[int]varve.Verdict {
-	found := map[int]varve.Verdict{}
+// batch. It also returns further versions of such readings, with their corrected time. It withholds both
+// from the write, so that they are not written under their sent time. The caller sets their verdicts
+// after the write.
+func (s *Session) findRepeats(ctx context.Context) (found map[int]varve.Verdict, versions corrections) {
+	found = map[int]varve.Verdict{}
 	for at := range s.batch.Readings {
 		r := &s.batch.Readings[at]
 		if s.batch.Verdicts[at].Outcome != 0 || !s.in.opts.Clocks.Corrects(r.Stream) {
 			continue
 		}
-		v, err := s.in.opts.Clocks.Repeat(ctx, r)
-		if err != nil {
-			v = varve.Reject(varve.CodeUnavailable, "%s", err)
-		}
-		if v.Outcome != 0 {
+		version, v, err := s.in.opts.Clocks.Repeat(ctx, r)
+		switch {
+		case err != nil:
+			found[at], s.batch.Verdicts[at] = varve.Reject(varve.CodeUnavailable, "%s", err), withheld
+		case v.Outcome != 0:
 			found[at], s.batch.Verdicts[at] = v, withheld
+		case version != nil:
+			s.batch.Verdicts[at] = withheld
+			versions.add(version, at)
 		}
 	}
-	return found
+	return found, versions
 }
 
-// correctReadings corrects the readings that were rejected because their time is in the future, and
-// stores them.
-func (s *Session) correctReadings(ctx context.Context) error {
+// correctReadings corrects the readings that were rejected because their time is in the future. It
+// stores them, and the given corrected readings.
+func (s *Session) correctReadings(ctx context.Context, corrected corrections) error {
 	clocks, arrived := s.in.opts.Clocks, s.request.Arrived()
 	newest := map[varve.Series]int{} // index of the latest reading of each series, from which an offset may be learned
 	var future []int
@@ -63,8 +77,6 @@ func (s *Session) correctReadings(ctx context.Context) error {
 			newest[r.Series] = at
 		}
 	}
-	var corrected []varve.Reading
-	var places []int
 	for _, at := range future {
 		r := &s.batch.Readings[at]
 		one, v, err := clocks.Correct(ctx, r, arrived, s.batch.Verdicts[at], newest[r.Series] == at)
@@ -72,17 +84,17 @@ func (s *Session) correctReadings(ctx context.Context) error {
 			v = varve.Reject(varve.CodeUnavailable, "%s", err)
 		}
 		if s.batch.Verdicts[at] = v; v.Outcome == 0 {
-			corrected, places = append(corrected, one), append(places, at)
+			corrected.add(&one, at)
 		}
 	}
-	if len(corrected) == 0 {
+	if len(corrected.places) == 0 {
 		return nil
 	}
-	verdicts := make([]varve.Verdict, len(corrected))
-	if err := s.request.Write(ctx, corrected, verdicts); err != nil {
+	verdicts := make([]varve.Verdict, len(corrected.places))
+	if err := s.request.Write(ctx, corrected.readings, verdicts); err != nil {
 		return err
 	}
-	for i, at := range places {
+	for i, at := range corrected.places {
 		s.batch.Verdicts[at] = verdicts[i]
 	}
 	return nil

@@ -240,6 +240,27 @@ func TestCorrect_KeepsFieldOfSender(t *testing.T) {
 	w.expect(w.send(strings.Replace(readingAt(w.now().Add(48*time.Hour), 8), `"fields"`, `"id":"x","fields"`, 1)), "conflict", "with other values")
 }
 
+// TestCorrect_StoresVersionsAtOneTime sends corrections of a corrected reading, with the same sent time.
+// The first arrives while this time is in the future, and the others when it is acceptable.
+func TestCorrect_StoresVersionsAtOneTime(t *testing.T) {
+	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
+	w.learn(48*time.Hour, 0)
+	sent := w.now().Add(48 * time.Hour)
+	version := func(n, value int) string {
+		return strings.Replace(readingAt(sent, value), `"fields"`, fmt.Sprintf(`"id":"x","version":%d,"fields"`, n), 1)
+	}
+	w.expect(w.send(version(0, 10)), "stored", "the first version")
+	w.advance(time.Hour)
+	w.expect(w.send(version(1, 11)), "stored", "a correction with a time in the future")
+	w.advance(30 * time.Hour)
+	w.expect(w.send(version(2, 12)), "stored", "a correction with an acceptable time")
+	w.expect(w.send(version(2, 12), version(0, 10)), "duplicate duplicate", "resent versions")
+	w.expect(w.send(version(2, 13)), "conflict", "a version with other values")
+	if got, want := fmt.Sprint(w.stored()), "[v=4 off by 0s sent 48h0m0s v=12 off by -31h0m0s sent 17h0m0s]"; got != want {
+		t.Errorf("stored %s, want %s", got, want)
+	}
+}
+
 // TestCorrect_AgreesAmongProcesses sends live readings to two processes in turn, and each reading once
 // more to the other process. No reading may be stored twice.
 func TestCorrect_AgreesAmongProcesses(t *testing.T) {
