@@ -47,7 +47,16 @@ type findings struct {
 // The records decide how far evaluate reads. Far from the span, evaluate trusts them, so that a long
 // episode is not read to its ends.
 func evaluate(rule *Rule, readings samples, around span, known history) (findings, error) {
-	v := evaluator{wait: rule.For, gap: rule.maxSilence(), span: around, history: known}
+	var wanted []episode
+	found, err := evaluateInto(rule, readings, around, known, func(e *episode) { wanted = append(wanted, *e) })
+	found.wanted = wanted
+	return found, err
+}
+
+// evaluateInto is evaluate for many episodes: it passes each one to the function "add", in order,
+// instead of returning it. An episode is valid until "add" returns.
+func evaluateInto(rule *Rule, readings samples, around span, known history, add func(*episode)) (findings, error) {
+	v := evaluator{wait: rule.For, gap: rule.maxSilence(), span: around, history: known, add: add}
 	v.stored = maps.Clone(known.stored)
 	if v.mayHold || v.isInside(v.lo) {
 		if err := v.readBack(readings); err != nil {
@@ -58,7 +67,7 @@ func evaluate(rule *Rule, readings samples, around span, known history) (finding
 		return findings{}, err
 	}
 	v.closeEpisode(nil, false)
-	return findings{span: v.span, wanted: v.found, stored: v.stored}, nil
+	return findings{span: v.span, stored: v.stored}, nil
 }
 
 type evaluator struct {
@@ -68,9 +77,9 @@ type evaluator struct {
 
 	current *episode // the episode of the last sample; nil if the sample is outside all episodes
 	next    episode
-	last    int64 // time of the last sample of current, in nanoseconds since 1970
-	hasLast bool  // a sample of current was read
-	found   []episode
+	last    int64          // time of the last sample of current, in nanoseconds since 1970
+	hasLast bool           // a sample of current was read
+	add     func(*episode) // receives each episode that has lasted long enough
 	after   int            // number of samples after hi that were read
 	reached varve.Position // position of the last sample from lo on; zero before the first one
 }
@@ -229,7 +238,7 @@ func (v *evaluator) addOpening(one *sample) {
 }
 
 // closeEpisode completes the current episode, which stays open if the argument "end" is nil. If the
-// episode has lasted long enough, it is added to found.
+// episode has lasted long enough, it is passed to the function "add".
 func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
 	c := v.current
 	if c == nil {
@@ -237,7 +246,7 @@ func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
 	}
 	c.end, c.byGap = end, byGap
 	if c.isOpened() && (end == nil || c.opened.Compare(*end) < 0) {
-		v.found = append(v.found, *c)
+		v.add(c)
 	}
 	v.current, v.hasLast = nil, false
 }

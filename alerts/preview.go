@@ -3,6 +3,7 @@ package alerts
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -16,6 +17,8 @@ const (
 	MaxPreviewReadings = 1_000_000
 	// MaxPreviewSeries is the maximum number of devices to which a previewed rule may apply.
 	MaxPreviewSeries = 1_000
+	// MaxPreviewAlerts is the maximum number of alerts in a preview.
+	MaxPreviewAlerts = 1_000
 )
 
 // PreviewQuery asks for the alerts that a rule would have opened in a window.
@@ -29,12 +32,13 @@ type PreviewQuery struct {
 // Preview has the alerts that a rule would have opened.
 type Preview struct {
 	Rule     Rule    // the previewed rule; if no gap was given, it has the measured gap
-	Alerts   []Alert // sorted by series, then by time; ID and KnownAt are empty
+	Alerts   []Alert // the last MaxPreviewAlerts by Since, the last one first; ID and KnownAt are empty
+	Total    int     // number of alerts that the rule would have opened
 	Series   int     // number of series in which readings were read
 	Readings int     // number of stored readings that were read
 }
 
-// Preview evaluates a rule on the stored readings of a window, and writes nothing. It returns the
+// Preview evaluates a rule on the stored readings of a window, and writes nothing. It returns the last
 // alerts whose episodes touch the window. They are equal to the alerts that the rule would have
 // opened if it had existed when the readings arrived. An episode that began before the window, or
 // continues after it, is included as a whole.
@@ -70,6 +74,7 @@ func (m *Monitor) Preview(ctx context.Context, q PreviewQuery) (*Preview, error)
 			return nil, err
 		}
 	}
+	p.trim()
 	return p.done, nil
 }
 
@@ -118,9 +123,9 @@ func (p *preview) addSeries(ctx context.Context, s varve.Series) error {
 		around.lo, around.mayHold = one.at, one.holds
 		return false
 	})
-	var found findings
+	of := subjectOf(rule, s)
 	if err == nil {
-		found, err = evaluate(rule, stored, around, history{})
+		_, err = evaluateInto(rule, stored, around, history{}, func(e *episode) { p.addAlert(&of, e) })
 	}
 	if errors.Is(err, errPreviewFull) {
 		return varve.InvalidParam("from", "the preview needs more than %d readings: name a device, or a shorter window", MaxPreviewReadings)
@@ -131,17 +136,29 @@ func (p *preview) addSeries(ctx context.Context, s varve.Series) error {
 	if p.done.Readings > before {
 		p.done.Series++
 	}
-	of := subjectOf(rule, s)
-	for i := range found.wanted {
-		e := &found.wanted[i]
-		if e.end != nil && e.resolvedAt().Before(w.From) {
-			continue
-		}
-		a := of.alert(e)
-		a.ID, a.KnownAt = "", time.Time{}
-		p.done.Alerts = append(p.done.Alerts, a)
-	}
 	return nil
+}
+
+// addAlert adds the alert of an episode, unless the episode ended before the window.
+func (p *preview) addAlert(of *subject, e *episode) {
+	if e.end != nil && e.resolvedAt().Before(p.q.Window.From) {
+		return
+	}
+	a := of.alert(e)
+	a.ID, a.KnownAt = "", time.Time{}
+	p.done.Total++
+	if p.done.Alerts = append(p.done.Alerts, a); len(p.done.Alerts) == 2*MaxPreviewAlerts {
+		p.trim()
+	}
+}
+
+// trim sorts the alerts, and removes all but the last MaxPreviewAlerts.
+func (p *preview) trim() {
+	slices.SortStableFunc(p.done.Alerts, func(a, b Alert) int { return b.Since.Compare(a.Since) })
+	if list := p.done.Alerts; len(list) > MaxPreviewAlerts {
+		clear(list[MaxPreviewAlerts:])
+		p.done.Alerts = list[:MaxPreviewAlerts]
+	}
 }
 
 type readWindow = func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error

@@ -128,6 +128,33 @@ func TestPreview_BoundsReadings(t *testing.T) {
 	invalid(t, err, "from", "more than 1000000 readings")
 }
 
+// TestPreview_HasLastAlerts previews a rule that would have opened many alerts of two devices.
+func TestPreview_HasLastAlerts(t *testing.T) {
+	w := newWorld(t)
+	const each = 2 * alerts.MaxPreviewAlerts
+	for _, device := range []string{"a", "b"} {
+		readings := make([]varve.Reading, 2*each)
+		for i := range readings {
+			readings[i] = valued(i, int64(i%2*9))
+			readings[i].Device = device
+		}
+		w.send(readings...)
+	}
+	rule := gapped(5, 0, 0)
+	rule.Tenant = tenant
+	got, err := w.Preview(t.Context(), alerts.PreviewQuery{Rule: rule, Window: varve.Window{From: noon, To: noon.Add(day)}})
+	must(t, err)
+	if got.Total != 2*each || len(got.Alerts) != alerts.MaxPreviewAlerts {
+		t.Fatalf("%d of %d alerts, want %d of %d", len(got.Alerts), got.Total, alerts.MaxPreviewAlerts, 2*each)
+	}
+	for i, a := range got.Alerts {
+		device, since := []string{"a", "b"}[i%2], noon.Add(time.Duration(2*each-1-i/2*2)*time.Second)
+		if a.Device != device || !a.Since.Equal(since) {
+			t.Fatalf("alert %d is of %s, since %s; want %s, %s", i, a.Device, a.Since, device, since)
+		}
+	}
+}
+
 // endless is a source whose series never end.
 type endless struct {
 	alerts.Source

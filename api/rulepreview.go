@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -18,12 +17,8 @@ type previewHandler struct {
 	reads *reads
 }
 
-const (
-	// previewDays is the default length of a preview's window.
-	previewDays = 30
-	// maxPreviewed is the maximum number of alerts in the answer to a preview.
-	maxPreviewed = 1000
-)
+// previewDays is the default length of a preview's window.
+const previewDays = 30
 
 func (h *previewHandler) addRoutes(o *operations) {
 	huma.Register(o.api, deviceOp("alerts", "preview-rule", http.MethodPost, "/v1/alert-rules/preview", "The alerts that a rule would have opened",
@@ -76,10 +71,9 @@ func (h *previewHandler) previewRule(ctx context.Context, in *rulePreview) (*rep
 
 func previewBody(p *alerts.Preview) wire.RulePreview {
 	body := wire.RulePreview{
-		Rule: ruleBody(&p.Rule).RulePost, Series: p.Series, Readings: p.Readings, Total: len(p.Alerts), Alerts: []wire.PreviewedAlert{},
+		Rule: ruleBody(&p.Rule).RulePost, Series: p.Series, Readings: p.Readings, Total: p.Total, Alerts: []wire.PreviewedAlert{},
 	}
-	slices.SortStableFunc(p.Alerts, func(a, b alerts.Alert) int { return b.Since.Compare(a.Since) })
-	for i := range p.Alerts[:min(len(p.Alerts), maxPreviewed)] {
+	for i := range p.Alerts {
 		a := &p.Alerts[i]
 		body.Alerts = append(body.Alerts, wire.PreviewedAlert{
 			Device: a.Device, Stream: a.Stream, State: string(a.State()), Value: rawJSON(a.Value), Since: a.Since, OpenedAt: a.OpenedAt,
