@@ -27,23 +27,35 @@ func (b *Block) OwnID(i int) (varve.ID, bool) {
 	return b.IDs[i], true
 }
 
-// Fill sets r to reading i. The memory of r.Fields is reused if it has room for all columns.
+// CountFields returns the number of fields of reading i.
+func (b *Block) CountFields(i int) int {
+	n := 0
+	for j := range b.Columns {
+		if b.Columns[j].Has(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// Fill sets r to reading i. It reuses the memory of r.Fields if the fields of the reading fit. Columns
+// without a value take no memory, because a block may have far more columns than a reading has fields.
 func (b *Block) Fill(i int, r *varve.Reading) {
 	r.Series = b.Series
 	r.Time = time.Unix(0, b.Times[i]).UTC()
 	r.Arrived = time.UnixMilli(b.Arrived[i]).UTC()
-	if cap(r.Fields) < len(b.Columns) {
-		r.Fields = make([]varve.Field, len(b.Columns))
+	n := b.CountFields(i)
+	if cap(r.Fields) < n {
+		r.Fields = make([]varve.Field, n)
 	}
-	fields := r.Fields[:len(b.Columns)]
-	n := 0
+	r.Fields = r.Fields[:n]
+	n = 0
 	for j := range b.Columns {
-		if fields[n].Value = b.Columns[j].Value(i); !fields[n].Value.IsZero() {
-			fields[n].Name = b.Columns[j].Name
+		if c := &b.Columns[j]; c.Has(i) {
+			r.Fields[n].Name, r.Fields[n].Value = c.Name, c.Value(i)
 			n++
 		}
 	}
-	r.Fields = fields[:n]
 	if id, own := b.OwnID(i); own {
 		r.ID = id
 	} else {

@@ -48,8 +48,14 @@ func mixed(t *testing.T, n int) []varve.Reading {
 	return list
 }
 
-// blockOf returns a block with the given readings. It encodes them as a chunk and decodes it.
+// blockOf returns a block with the given readings.
 func blockOf(t *testing.T, list []varve.Reading) *block.Block {
+	t.Helper()
+	return &chunkOf(t, list).Block
+}
+
+// chunkOf encodes readings as a chunk, and decodes it.
+func chunkOf(t *testing.T, list []varve.Reading) *chunk.Chunk {
 	t.Helper()
 	var b chunk.Builder
 	for i := range list {
@@ -59,7 +65,7 @@ func blockOf(t *testing.T, list []varve.Reading) *block.Block {
 	if err := c.Decode(series, b.AppendTo(nil)); err != nil {
 		t.Fatal(err)
 	}
-	return &c.Block
+	return c
 }
 
 // TestBlock_ReturnsReadings checks that a block returns its readings, and computes their ids from
@@ -213,4 +219,33 @@ func columnOf(values []varve.Value) *block.Block {
 		panic(err)
 	}
 	return &c.Block
+}
+
+// TestFill_TakesMemoryForOwnFields fills readings that have one of 1000 columns each. A reading must not
+// hold memory for the other columns, with and without an arena.
+func TestFill_TakesMemoryForOwnFields(t *testing.T) {
+	const columns = 1000
+	var list []varve.Reading
+	for i := range columns {
+		r := varve.Reading{Series: series, Time: time.Unix(int64(i), 0).UTC(), Arrived: time.Unix(1_700_100_000, 0).UTC()}
+		r.Fields = []varve.Field{{Name: fmt.Sprintf("f%04d", i), Value: varve.NumberValue(decimal.FromScaled(int64(i), 0))}}
+		if v := r.Normalize(); v.Outcome != 0 {
+			t.Fatal(v)
+		}
+		list = append(list, r)
+	}
+	c := chunkOf(t, list)
+	var arena chunk.Arena
+	for i := range list {
+		var plain, shared varve.Reading
+		c.Block.Fill(i, &plain)
+		if err := c.Fill(i, &shared, &arena); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range []varve.Reading{plain, shared} {
+			if !r.Equal(&list[i]) || cap(r.Fields) != 1 {
+				t.Fatalf("reading %d is %v with memory for %d fields, want %v with memory for 1", i, &r, cap(r.Fields), &list[i])
+			}
+		}
+	}
 }

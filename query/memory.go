@@ -104,4 +104,13 @@ type buffer struct {
 	large    bool // the memory grew too large for reuse
 }
 
+// set stores the readings of a page with the given size. The buffer is too large for reuse if the page
+// is large, or if its readings hold memory for many more fields than they have.
+func (b *buffer) set(page []varve.Reading, size int) {
+	for i := range page {
+		size += fieldBytes * (cap(page[i].Fields) - len(page[i].Fields))
+	}
+	b.readings, b.large = page, b.large || size > batchBytes
+}
+
 var buffers = sync.Pool{New: func() any { return new(buffer) }}

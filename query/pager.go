@@ -105,9 +105,9 @@ func (p *pager) readPage(ctx context.Context, s *source, w wanted) (store.Cost, 
 }
 
 func (p *pager) usePage(s *source, page *store.Page) {
-	s.buf.readings, s.page, s.more = page.Readings, page.Readings, page.More
+	s.page, s.more = page.Readings, page.More
 	s.size = p.noteParts(s, page) + p.noteReadings(page.Readings)
-	s.buf.large = s.buf.large || s.size > batchBytes
+	s.buf.set(page.Readings, s.size)
 	if n := len(page.Readings); n > 0 {
 		s.begun, s.last = true, page.Readings[n-1].Position()
 	}

@@ -24,7 +24,7 @@ func (p *pager) readVersions(ctx context.Context, s *source, before *source) (co
 		}
 		s.page = append(s.page, page.Readings...)
 		s.size += p.noteReadings(page.Readings)
-		s.buf.readings, s.buf.large = s.page, s.buf.large || s.size > batchBytes
+		s.buf.set(s.page, s.size)
 		s.more, split = page.More, page.Split
 		s.last = s.page[len(s.page)-1].Position()
 	}

@@ -156,7 +156,7 @@ func (c *Chunk) Fill(i int, r *varve.Reading, arena *Arena) error {
 }
 
 func (c *Chunk) fill(i int, r *varve.Reading, arena *Arena) {
-	r.Fields = arena.Fields(r.Fields, len(c.Block.Columns))
+	r.Fields = arena.Fields(r.Fields, c.Block.CountFields(i))
 	c.Block.Fill(i, r)
 }
 
