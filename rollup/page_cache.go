@@ -90,12 +90,18 @@ func (c *cachedPage) measure() int {
 	size := 300 + len(c.versions)*int(unsafe.Sizeof(store.Version{}))
 	for i := range c.page.Rollups {
 		r := &c.page.Rollups[i]
-		size += int(unsafe.Sizeof(*r)) + len(r.fingerprints) + len(r.minutes)
-		size += len(r.Fields) * longBytes
-		for k := range r.Fields {
-			f := &r.Fields[k]
-			size += len(f.Name) + len(f.First.At.ID.Key()) + len(f.Last.At.ID.Key())
-		}
+		size += int(unsafe.Sizeof(r.Start)) + r.memory()
+	}
+	return size
+}
+
+// memory returns the approximate size of a partial in memory.
+func (p *Partial) memory() int {
+	size := int(unsafe.Sizeof(*p)) + len(p.fingerprints) + len(p.minutes)
+	size += len(p.Fields) * longBytes
+	for i := range p.Fields {
+		f := &p.Fields[i]
+		size += len(f.Name) + len(f.First.At.ID.Key()) + len(f.Last.At.ID.Key())
 	}
 	return size
 }

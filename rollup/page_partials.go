@@ -1,5 +1,7 @@
 package rollup
 
+import "slices"
+
 // pagePartials collects the partials of a page, and records which of them are replaced.
 type pagePartials struct {
 	list []pagePartial
@@ -26,6 +28,11 @@ func (h *pagePartials) add(at slot, period int64, p *Partial) {
 	if day, ok := h.replaced[at.hour]; !ok || day < at.arrival {
 		h.replaced[at.hour] = at.arrival
 	}
+}
+
+// removeFrom removes the partials of an hour and of later ones.
+func (h *pagePartials) removeFrom(hour int64) {
+	h.list = slices.DeleteFunc(h.list, func(o pagePartial) bool { return o.at.hour >= hour })
 }
 
 // isReplaced reports whether the partial of a later arrival day replaces the partial of a slot.

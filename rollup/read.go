@@ -176,9 +176,16 @@ func (b *pageBuilder) trimToLimit() {
 	if len(periods) <= b.q.Limit {
 		return
 	}
-	b.span.to = slices.Sorted(maps.Keys(periods))[b.q.Limit] * b.hours
-	maps.DeleteFunc(b.dirty, func(at slot, _ bool) bool { return at.hour >= b.span.to })
-	maps.DeleteFunc(b.stored, func(at slot, _ *Partial) bool { return at.hour*b.hours >= b.span.to })
+	b.endBefore(slices.Sorted(maps.Keys(periods))[b.q.Limit] * b.hours)
+}
+
+// endBefore ends the page before an hour, which begins a period.
+func (b *pageBuilder) endBefore(hour int64) {
+	b.span.to = hour
+	maps.DeleteFunc(b.dirty, func(at slot, _ bool) bool { return at.hour >= hour })
+	maps.DeleteFunc(b.stored, func(at slot, _ *Partial) bool { return at.hour*b.hours >= hour })
+	maps.DeleteFunc(b.totals, func(period int64, _ *tally) bool { return period*b.hours >= hour })
+	b.partials.removeFrom(hour)
 }
 
 // add adds a partial to the total of its period. It fails if the partial lacks a part.
@@ -266,17 +273,26 @@ func (b *pageBuilder) addRecounted(ctx context.Context) error {
 }
 
 // recount recounts the dirty and the divided slots. It recounts one day after the other, because each
-// recount holds all corrected readings of its hours in memory.
+// recount holds all corrected readings of its hours in memory. The page ends before the first day for
+// which it has no room.
 func (b *pageBuilder) recount(ctx context.Context, divided map[slot]bool) (map[slot]*Partial, error) {
 	slots := maps.Clone(b.dirty)
 	maps.Copy(slots, divided)
 	days, stored, recounted := splitByDay(slots), splitByDay(b.hourly), map[slot]*Partial{}
+	bytes := 0
 	for _, day := range slices.Sorted(maps.Keys(days)) {
+		if bytes >= pageBytes {
+			b.endBefore(day * dayHours)
+			break
+		}
 		partials, err := b.recountDay(ctx, days[day], stored[day], divided)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(recounted, partials)
+		for at, p := range partials {
+			recounted[at] = p
+			bytes += p.memory()
+		}
 	}
 	return recounted, nil
 }
