@@ -23,9 +23,16 @@ func TestLookback_FollowsInterval(t *testing.T) {
 		{prometheus.Options{}, 4 * 24 * time.Hour, 7 * 24 * time.Hour},
 		{prometheus.Options{Lookback: time.Minute}, time.Hour, time.Minute},
 		{prometheus.Options{Lookback: time.Minute, StreamLookback: map[string]time.Duration{"weather": 20 * time.Minute}}, time.Hour, 20 * time.Minute},
+		{prometheus.Options{StreamLookback: map[string]time.Duration{"weather": time.Minute}}, time.Hour, time.Minute},
+		{prometheus.Options{Lookback: time.Hour, StreamLookback: map[string]time.Duration{"weather": time.Minute}}, time.Hour, time.Minute},
+		{prometheus.Options{StreamLookback: map[string]time.Duration{"other": 7 * 24 * time.Hour}}, time.Hour, 3 * time.Hour},
+		{prometheus.Options{Lookback: time.Minute, StreamLookback: map[string]time.Duration{"other": 7 * 24 * time.Hour}}, time.Hour, time.Minute},
 	} {
 		w := newWorld(t, false, c.options)
 		last := at(10, 12, 0)
+		other := reading(t, "b", last.Add(-24*time.Hour), "v", "1") // device a never sends to this stream
+		other.Stream = "other"
+		w.send(other)
 		for i := range 20 {
 			w.send(reading(t, "a", last.Add(-time.Duration(i)*c.interval), "v", "1"))
 		}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/prometheus/model/labels"
@@ -149,25 +150,23 @@ func (v *queryStorage) selectedLookback(ctx context.Context, expr parser.Expr) (
 	return longest, failed
 }
 
-// lookbackOf returns the longest look-back of the devices that matchers select.
+// lookbackOf returns the longest look-back of the series that matchers select, or 0 if none has
+// readings.
 func (v *queryStorage) lookbackOf(ctx context.Context, matchers []*labels.Matcher) (time.Duration, error) {
 	targets, err := v.boundedTargets(ctx, matchers, false)
-	if err != nil {
+	if err != nil || len(targets) == 0 {
 		return 0, err
 	}
-	all := make([]time.Duration, len(targets)+1)
+	common := v.configuredLookback(targets[0].series.Stream)
+	if common > 0 && !slices.ContainsFunc(targets, func(t target) bool { return v.configuredLookback(t.series.Stream) != common }) {
+		return common, nil // no survey can change the result
+	}
+	all := make([]time.Duration, len(targets))
 	err = v.forEach(ctx, len(targets), func(ctx context.Context, i int) (err error) {
 		all[i], err = v.lookback(ctx, targets[i].series)
 		return err
 	})
-	longest := minLookback
-	if v.opts.Lookback > 0 {
-		longest = 0
-	}
-	for _, d := range all {
-		longest = max(longest, d)
-	}
-	return longest, err
+	return slices.Max(all), err
 }
 
 // truncate limits the series of a result, and adds a warning.

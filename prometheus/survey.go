@@ -148,14 +148,22 @@ func medianInterval(times []int64) time.Duration {
 }
 
 // lookback returns the look-back of a series: the configured one, or else a multiple of the
-// observed interval, from minLookback to maxLookback.
+// observed interval, from minLookback to maxLookback. If the series has no readings, it returns 0.
 func (e *Engine) lookback(ctx context.Context, of varve.Series) (time.Duration, error) {
-	if d := e.opts.StreamLookback[of.Stream]; d > 0 {
+	s, err := e.survey(ctx, of)
+	if err != nil || s.last.IsZero() {
+		return 0, err
+	}
+	if d := e.configuredLookback(of.Stream); d > 0 {
 		return d, nil
 	}
-	if e.opts.Lookback > 0 {
-		return e.opts.Lookback, nil
+	return min(max(lookbackIntervals*s.interval, minLookback), maxLookback), nil
+}
+
+// configuredLookback returns the configured look-back of a stream, or 0 if none is configured.
+func (e *Engine) configuredLookback(stream string) time.Duration {
+	if d := e.opts.StreamLookback[stream]; d > 0 {
+		return d
 	}
-	s, err := e.survey(ctx, of)
-	return min(max(lookbackIntervals*s.interval, minLookback), maxLookback), err
+	return e.opts.Lookback
 }
