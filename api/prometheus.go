@@ -332,10 +332,14 @@ func (h *prometheusHandler) metadata(r *http.Request) (*promAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	only := r.Form.Get("metric")
+	if only != "" {
+		s.Limit = 0 // one metric is within every limit, but names before it are not part of the answer
+	}
 	list, err := h.engine.LabelValues(r.Context(), "__name__", s)
 	about := map[string][]promMetadata{}
 	for _, name := range list.Items {
-		if only := r.Form.Get("metric"); only == "" || only == name {
+		if only == "" || only == name {
 			about[name] = []promMetadata{{Type: "gauge"}}
 		}
 	}

@@ -78,6 +78,10 @@ func TestPrometheus_Client(t *testing.T) {
 		if err != nil || len(metadata) != 3 || metadata["humidity"][0].Type != promv1.MetricTypeGauge {
 			t.Errorf("%s: %v %v", root, metadata, err)
 		}
+		metadata, err = c.Metadata(ctx, "temperature", "1")
+		if err != nil || len(metadata) != 1 || len(metadata["temperature"]) != 1 {
+			t.Errorf("%s: with a metric and a limit: %v %v", root, metadata, err)
+		}
 		if info, err := c.Buildinfo(ctx); err != nil || info.Version != "3.15.0" {
 			t.Errorf("%s: %v %v", root, info, err)
 		}
