@@ -33,7 +33,36 @@ func (b *budget) addCollected(n int) error {
 type open struct {
 	Bucket
 	readings int64
-	cells    []cell // one cell per field, in the order in which the fields first occurred
+	cells    []cell         // one cell per field, in the order in which the fields first occurred
+	index    map[string]int // indexes of cells by field; nil while the cells are few
+}
+
+// maxLinearSearch is the largest number of cells for which a linear search is fastest.
+const maxLinearSearch = 16
+
+// findCell returns the index of a field's cell, or -1.
+func (o *open) findCell(field string) int {
+	if len(o.cells) <= maxLinearSearch {
+		return slices.IndexFunc(o.cells, func(c cell) bool { return c.name == field })
+	}
+	if o.index == nil {
+		o.index = make(map[string]int, 2*len(o.cells))
+		for i := range o.cells {
+			o.index[o.cells[i].name] = i
+		}
+	}
+	if i, ok := o.index[field]; ok {
+		return i
+	}
+	return -1
+}
+
+// addCell adds a cell for a field.
+func (o *open) addCell(field string) {
+	if o.index != nil {
+		o.index[field] = len(o.cells)
+	}
+	o.cells = append(o.cells, cell{name: field})
 }
 
 // series turns the readings of one device into rows. If the query merges devices, it combines the
@@ -126,7 +155,7 @@ func (s *series) cellOf(field string) (*cell, error) {
 	cells := s.current.cells
 	i := s.next
 	if i >= len(cells) || cells[i].name != field {
-		i = slices.IndexFunc(cells, func(c cell) bool { return c.name == field })
+		i = s.current.findCell(field)
 	}
 	if i < 0 {
 		if i = len(cells); i > 0 { // openBucket has counted the values of the first cell already
@@ -134,7 +163,7 @@ func (s *series) cellOf(field string) (*cell, error) {
 				return nil, err
 			}
 		}
-		s.current.cells = append(cells, cell{name: s.nameOf(field)})
+		s.current.addCell(s.nameOf(field))
 	}
 	s.next = i + 1
 	return &s.current.cells[i], nil
@@ -144,10 +173,9 @@ func (s *series) cellOf(field string) (*cell, error) {
 // of readings.
 func (s *series) nameOf(field string) string {
 	if n := len(s.rows); n > 0 {
-		for i := range s.rows[n-1].Fields {
-			if s.rows[n-1].Fields[i].Name == field {
-				return s.rows[n-1].Fields[i].Name
-			}
+		last := s.rows[n-1].Fields // sorted by name
+		if i, ok := slices.BinarySearchFunc(last, field, func(f Field, name string) int { return cmp.Compare(f.Name, name) }); ok {
+			return last[i].Name
 		}
 	}
 	return strings.Clone(field)

@@ -1,6 +1,8 @@
 package aggregate
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +73,38 @@ func TestBudget_RefusesMore(t *testing.T) {
 	}
 	if err := addReading(s, 0, "t", "u"); err == nil {
 		t.Error("a field beyond the limit is accepted")
+	}
+}
+
+// TestSeries_FindsFieldsAmongMany adds readings with 40,000 fields to two buckets, in two orders. A linear
+// search for each field would take many seconds.
+func TestSeries_FindsFieldsAmongMany(t *testing.T) {
+	const fields = 40_000
+	names := make([]string, fields)
+	for i := range names {
+		names[i] = fmt.Sprintf("f%05d", i)
+	}
+	s := testSeries(t, &budget{}, "sum")
+	begin := time.Now()
+	for sec := range int64(4) {
+		if err := addReading(s, 20*(sec+1), names...); err != nil {
+			t.Fatal(err)
+		}
+		slices.Reverse(names)
+	}
+	took := time.Since(begin)
+	rows, err := s.finish("a")
+	if err != nil || len(rows) != 2 || took > 8*time.Second {
+		t.Fatalf("%d rows after %s, %v, want 2 in a moment", len(rows), took, err)
+	}
+	for i, want := range []string{"60", "140"} { // 20 + 40, and 60 + 80, by bucket
+		for k, f := range rows[i].Fields {
+			if got := string(f.Values[0].Append(nil)); f.Name != names[k] || got != want {
+				t.Fatalf("row %d: the sum of %s is %s, want %s of %s", i, f.Name, got, want, names[k])
+			}
+		}
+		if len(rows[i].Fields) != fields {
+			t.Errorf("row %d has %d fields, want %d", i, len(rows[i].Fields), fields)
+		}
 	}
 }
