@@ -13,6 +13,8 @@ import (
 type Batch struct {
 	Records  []Record
 	Readings int
+	// HasMore reports whether further unconfirmed records existed when the batch was read.
+	HasMore bool
 
 	segment  *segment
 	from, to int64
@@ -39,32 +41,45 @@ func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) 
 // TryNext is like Next, but returns nil if no unconfirmed records exist.
 func (b *Outbox) TryNext(bytes, readings int) (*Batch, error) {
 	for {
-		s, from, to := b.nextSegment()
+		s, from, to, others := b.nextSegment()
 		if s == nil {
 			return nil, nil
 		}
-		if batch, err := b.read(s, from, to, bytes, readings); err != nil || batch != nil {
-			return batch, err
+		batch, err := b.read(s, from, to, bytes, readings)
+		if err != nil {
+			return nil, err
+		}
+		if batch != nil {
+			batch.HasMore = others || batch.to < to
+			return batch, nil
 		}
 	}
 }
 
-// nextSegment returns the segment to be read, with the range of its unconfirmed records.
-func (b *Outbox) nextSegment() (s *segment, from, to int64) {
+// nextSegment returns the segment to be read, with the range of its unconfirmed records. The result "others"
+// reports whether other segments have unconfirmed records, too.
+func (b *Outbox) nextSegment() (s *segment, from, to int64, others bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
-		return nil, 0, 0
+		return nil, 0, 0, false
 	}
-	for i := range b.segments {
-		if s = b.segments[i]; b.opts.Order == NewestFirst {
-			s = b.segments[len(b.segments)-1-i]
-		}
-		if s.confirmed.offset < s.size {
-			return s, s.confirmed.offset, s.size
+	for _, other := range b.segments {
+		switch {
+		case other.confirmed.offset >= other.size:
+		case s == nil:
+			s = other
+		default:
+			others = true
+			if b.opts.Order == NewestFirst {
+				s = other
+			}
 		}
 	}
-	return nil, 0, 0
+	if s == nil {
+		return nil, 0, 0, false
+	}
+	return s, s.confirmed.offset, s.size, others
 }
 
 // read reads records of a segment. It returns nil if the range changed: damage was skipped, or the

@@ -207,7 +207,7 @@ var all = []setting{
 	settings.Most(maxUpload, whole("upload.readings", "maximum number of readings in a request", 1, func(s *Settings) *int { return &s.Upload.Readings })),
 	whole("upload.readings_per_second", "maximum rate of readings; 0 means no limit", 0, func(s *Settings) *int { return &s.Upload.ReadingsPerSecond }),
 	size("upload.bytes_per_second", "maximum rate of compressed bytes; 0 means no limit", 0, func(s *Settings) *settings.Size { return &s.Upload.BytesPerSecond }),
-	span("upload.every", "shortest time between two requests that are not full", func(s *Settings) *time.Duration { return &s.Upload.Every }),
+	span("upload.every", "pause after a request, unless further readings wait", func(s *Settings) *time.Duration { return &s.Upload.Every }),
 	span("upload.max_wait", "longest wait between two attempts while the server cannot be reached", func(s *Settings) *time.Duration { return &s.Upload.MaxWait }),
 	size("memory", "soft limit of the memory of the program, without its code", 4<<20, func(s *Settings) *settings.Size { return &s.Memory }),
 	text("log.level", "debug, info, warn or error", func(s *Settings) *string { return &s.Log.Level }, oneOf("debug", "info", "warn", "error")),

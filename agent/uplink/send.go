@@ -82,7 +82,7 @@ func (s *Sender) sendBatch(ctx context.Context, batch *outbox.Batch) error {
 	if full != nil {
 		return full
 	}
-	if batch.Readings < s.opts.Readings/2 {
+	if !batch.HasMore {
 		s.paused = time.Now().Add(s.opts.Every)
 	}
 	return s.opts.Outbox.ConfirmExcept(batch, waiting)

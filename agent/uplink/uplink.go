@@ -57,7 +57,7 @@ type Options struct {
 	// ReadingsPerSecond and BytesPerSecond limit the rate. Bytes are counted after compression. 0 means
 	// no limit.
 	ReadingsPerSecond, BytesPerSecond int
-	// Every is the shortest time between two bodies that are not full. 0 means one second.
+	// Every is the pause after a batch, unless further readings wait. 0 means one second.
 	Every time.Duration
 	// Retry is the shortest time between two attempts to send the same postponed readings. It doubles after
 	// each failure, up to MaxWait. 0 means 10 seconds.
@@ -126,7 +126,7 @@ type Sender struct {
 	readings *rate.Limiter // limits the readings sent per second; nil means no limit
 	body     packer
 	total    wire.Tally // verdicts on all readings
-	paused   time.Time  // end of the pause after a batch that was not full
+	paused   time.Time  // end of the pause after a batch without further readings
 	// postponed has the streams with postponed readings.
 	postponed  map[string]*postponedStream
 	retryAfter time.Time // earliest time of the next body of a stuck stream, or of postponed readings
