@@ -2,9 +2,10 @@ package config
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/varvedb/varve/internal/settings"
 )
 
 // environ adds the settings in environment variables as a layer.
@@ -16,7 +17,7 @@ func (l *loader) environ(src Source) {
 			continue
 		}
 		if !isSettingVariable(name) {
-			if !isInjected(name, value) {
+			if !settings.IsInjected(name, value) {
 				l.warnings = append(l.warnings, Mistake{Origin: name, Message: "not a setting, ignored: " + suggestVariable(name)})
 			}
 			continue
@@ -29,17 +30,6 @@ func (l *loader) environ(src Source) {
 		l.add(values, pathOf(key), value, name)
 	}
 	l.load(values)
-}
-
-// injected matches the variables that Kubernetes and Docker add for a service with a name such as
-// varve or varve-writer.
-var injected = regexp.MustCompile(`^VARVE(_[A-Z0-9_]+)?_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
-
-// isInjected reports whether Kubernetes or Docker added a variable. An operator may also set a variable
-// such as VARVE_PORT by mistake. So if a name ends with _PORT, the value decides: Kubernetes and Docker
-// set an address such as tcp://10.0.0.1:8278.
-func isInjected(name, value string) bool {
-	return injected.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(value, "://")
 }
 
 // isSettingVariable reports whether a variable has the name of a setting. Settings of single classes,

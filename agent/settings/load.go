@@ -14,6 +14,7 @@ import (
 
 	"github.com/varvedb/varve/agent/outbox"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/internal/settings"
 	"github.com/varvedb/varve/mqtt/topic"
 )
 
@@ -50,7 +51,8 @@ func Load(src Source) (*Loaded, error) {
 	l := &loader{loaded: &Loaded{Settings: Default(), Origins: map[string]string{}}}
 	l.file(src)
 	for _, variable := range src.Environ {
-		if name, value, _ := strings.Cut(variable, "="); strings.HasPrefix(name, EnvPrefix) && name != fileVariable {
+		name, value, _ := strings.Cut(variable, "=")
+		if strings.HasPrefix(name, EnvPrefix) && name != fileVariable && !settings.IsInjected(name, value) {
 			l.set(keyOf(name), value, name)
 		}
 	}

@@ -63,6 +63,22 @@ topics:
 	}
 }
 
+// TestLoad_IgnoresVariablesOfKubernetes loads the variables that Kubernetes adds to each pod for a service
+// named varve-agent. A variable that only resembles them is a mistake.
+func TestLoad_IgnoresVariablesOfKubernetes(t *testing.T) {
+	environ := []string{"VARVE_AGENT_SERVER_URL=http://127.0.0.1:1",
+		"VARVE_AGENT_SERVICE_HOST=10.96.0.7", "VARVE_AGENT_SERVICE_PORT=8279", "VARVE_AGENT_SERVICE_PORT_HTTP=8279",
+		"VARVE_AGENT_PORT=tcp://10.96.0.7:8279", "VARVE_AGENT_PORT_8279_TCP=tcp://10.96.0.7:8279",
+		"VARVE_AGENT_PORT_8279_TCP_PROTO=tcp", "VARVE_AGENT_PORT_8279_TCP_PORT=8279", "VARVE_AGENT_PORT_8279_TCP_ADDR=10.96.0.7"}
+	if _, err := settings.Load(settings.Source{Environ: environ}); err != nil {
+		t.Error(err)
+	}
+	_, err := settings.Load(settings.Source{Environ: append(environ, "VARVE_AGENT_PORT=8300")})
+	if err == nil || !strings.Contains(err.Error(), "VARVE_AGENT_PORT: port: unknown setting") {
+		t.Errorf("VARVE_AGENT_PORT=8300: %v", err)
+	}
+}
+
 // TestLoad_TurnsComparisonOff checks that outbox.keep may be 0, and its default.
 func TestLoad_TurnsComparisonOff(t *testing.T) {
 	for value, want := range map[string]time.Duration{"": 24 * time.Hour, "0": 0, "1h": time.Hour} {

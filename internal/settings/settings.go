@@ -6,6 +6,7 @@
 //   - [Text], [Span], [Bytes], [Whole] and [Truth] return settings of the usual types.
 //   - [Positive], [Most] and [MostBytes] add a bound to a setting.
 //   - [Size] is a number of bytes, written as in 64MiB.
+//   - [IsInjected] finds environment variables that are not meant as settings.
 //
 // If a text is invalid, Set returns an error with the remedy, and the value stays as it was. The
 // package has no state. A configuration must not be set by two goroutines at the same time.
