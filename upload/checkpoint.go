@@ -45,10 +45,15 @@ type sentFile struct {
 // pendingPieces has the pieces of a file, from the first one without verdicts to the last one whose
 // sending has begun.
 type pendingPieces struct {
-	ends map[int]wire.Boundary // the boundary after each piece, by the piece's number
+	ends map[int]pieceEnd // the end of each piece, by the piece's number
 	done map[int]bool
 	next int // number of the first piece that is not done
-	sent prefix
+}
+
+// pieceEnd is the boundary after a piece. The prefix is as in sentFile.
+type pieceEnd struct {
+	at     wire.Boundary
+	prefix string
 }
 
 // openCheckpoint loads a checkpoint and saves it, so that a path that cannot be
@@ -101,8 +106,9 @@ func (s *Source) key() string {
 // the result "ok" is false. If the file or the settings have changed, "ok" is false, too, and the result
 // "changed" describes the difference.
 //
-// If lines may be appended to a file, appended lines are not a change: see Source.grows.
-func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boundary, changed string, ok bool) {
+// If lines may be appended to a file, appended lines are not a change: see Source.grows. Then the argument "p" is
+// the empty prefix of the file.
+func (c *checkpoint) resume(s *Source, settings map[string]string, p *prefix) (at wire.Boundary, changed string, ok bool) {
 	if c == nil {
 		return wire.Boundary{}, "", false
 	}
@@ -112,7 +118,7 @@ func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boun
 	switch {
 	case !ok:
 		return wire.Boundary{}, "", false
-	case (sent.Size != s.size || sent.Mtime != s.mtime) && !c.isPrefix(s, &sent):
+	case (sent.Size != s.size || sent.Mtime != s.mtime) && !sent.isPrefix(s, p):
 		return wire.Boundary{}, "the file has changed", false
 	}
 	if name, same := compareSettings(sent.Settings, settings); !same {
@@ -123,15 +129,11 @@ func (c *checkpoint) resume(s *Source, settings map[string]string) (at wire.Boun
 
 // isPrefix reports whether a file begins with the lines that an earlier run sent. A file that cannot be
 // read has changed.
-func (c *checkpoint) isPrefix(s *Source, sent *sentFile) bool {
-	if sent.Prefix == "" || s.size < sent.End.Offset {
+func (sent *sentFile) isPrefix(s *Source, p *prefix) bool {
+	if sent.Prefix == "" || p == nil || s.size < sent.End.Offset {
 		return false
 	}
-	var p prefix
-	if err := p.extend(s.Path, sent.End.Offset); err != nil || p.sum() != sent.Prefix || p.last != '\n' {
-		return false
-	}
-	return true
+	return p.extend(sent.End.Offset) == sent.Prefix && p.endsLine()
 }
 
 // compareSettings compares two sets of settings; a missing setting counts as empty. If they differ, the
@@ -148,16 +150,18 @@ func compareSettings(a, b map[string]string) (name string, same bool) {
 	return "", true
 }
 
-// begin records that piece n, which ends at a boundary, is about to be sent.
-func (c *checkpoint) begin(s *Source, n int, end wire.Boundary) {
+// begin records that piece n, which ends at a boundary, is about to be sent. The argument "sent" is the prefix
+// of the file up to an earlier boundary, or nil.
+func (c *checkpoint) begin(s *Source, n int, at wire.Boundary, sent *prefix) {
 	if c == nil {
 		return
 	}
+	end := pieceEnd{at: at, prefix: sent.extend(at.Offset)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.pending[s.key()]
 	if p == nil {
-		p = &pendingPieces{ends: map[int]wire.Boundary{}, done: map[int]bool{}}
+		p = &pendingPieces{ends: map[int]pieceEnd{}, done: map[int]bool{}}
 		c.pending[s.key()] = p
 	}
 	p.ends[n] = end
@@ -165,7 +169,7 @@ func (c *checkpoint) begin(s *Source, n int, end wire.Boundary) {
 
 // finish records that all readings of piece n have verdicts. It saves the checkpoint if the last save is at least
 // saveEvery ago. After a kill, the pieces since then are sent once more.
-func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows bool) error {
+func (c *checkpoint) finish(s *Source, n int, settings map[string]string) error {
 	if c == nil {
 		return nil
 	}
@@ -174,14 +178,8 @@ func (c *checkpoint) finish(s *Source, n int, settings map[string]string, grows 
 	p := c.pending[s.key()]
 	p.done[n] = true
 	for p.done[p.next] {
-		sent := sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, End: p.ends[p.next]}
-		if grows {
-			if err := p.sent.extend(s.Path, sent.End.Offset); err != nil {
-				return err
-			}
-			sent.Prefix = p.sent.sum()
-		}
-		c.files[s.key()] = sent
+		end := p.ends[p.next]
+		c.files[s.key()] = sentFile{Size: s.size, Mtime: s.mtime, Settings: settings, End: end.at, Prefix: end.prefix}
 		delete(p.done, p.next)
 		delete(p.ends, p.next)
 		p.next++

@@ -71,35 +71,39 @@ func lastLineEnd(f io.ReaderAt, size int64) (int64, error) {
 	return 0, nil
 }
 
-// prefix is the hash of the beginning of a file.
+// prefix is the hash of the beginning of an open file. The path of the file may name another file meanwhile.
 type prefix struct {
+	file   io.ReaderAt
 	hash   hash.Hash
 	offset int64
-	last   byte // the last hashed byte
 }
 
-// extend adds the next bytes of a file to the hash, up to an offset.
-func (p *prefix) extend(path string, to int64) (err error) {
-	if p.hash == nil {
-		p.hash = sha256.New()
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return fileerr.Short(err)
-	}
-	defer func() {
-		_ = f.Close() // the file was only read
-	}()
-	if _, err := io.Copy(p.hash, io.NewSectionReader(f, p.offset, to-p.offset)); err != nil {
-		return fileerr.Short(err)
-	}
-	if p.offset = to; to == 0 {
+// prefixOf returns the empty prefix of a file to which lines may be appended. For other files, and for files
+// without an end, it returns nil.
+func (s *Source) prefixOf(r *file, c *wire.Columns) *prefix {
+	section, ok := r.raw.(*io.SectionReader)
+	if !ok || !s.grows(c) {
 		return nil
 	}
-	var last [1]byte
-	_, err = f.ReadAt(last[:], to-1)
-	p.last = last[0]
-	return err
+	return &prefix{file: section, hash: sha256.New()}
 }
 
-func (p *prefix) sum() string { return hex.EncodeToString(p.hash.Sum(nil)) }
+// extend returns the hash of the bytes before an offset, which must not decrease from call to call. If a byte is
+// missing, the file was truncated meanwhile. Then, and for a nil prefix, extend returns "".
+func (p *prefix) extend(to int64) string {
+	if p == nil {
+		return ""
+	}
+	n, err := io.Copy(p.hash, io.NewSectionReader(p.file, p.offset, to-p.offset))
+	if p.offset += n; err != nil || p.offset < to {
+		return "" // without a hash, the next run sends the file from its start
+	}
+	return hex.EncodeToString(p.hash.Sum(nil))
+}
+
+// endsLine reports whether the last hashed byte is a line feed.
+func (p *prefix) endsLine() bool {
+	var last [1]byte
+	_, err := p.file.ReadAt(last[:], p.offset-1)
+	return err == nil && last[0] == '\n'
+}

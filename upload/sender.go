@@ -27,7 +27,7 @@ type fileSender struct {
 
 // resume skips the readings that an earlier run sent.
 func (f *fileSender) resume(r *file, pieces *wire.Splitter) error {
-	at, changed, ok := f.upload.checkpoint.resume(f.source, f.settings)
+	at, changed, ok := f.upload.checkpoint.resume(f.source, f.settings, f.source.prefixOf(r, &f.upload.columns))
 	if changed != "" {
 		f.upload.restarted(f.source.Path, changed)
 	}
@@ -58,7 +58,7 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 	if err := f.deliver(ctx, p); err != nil {
 		return err
 	}
-	return f.upload.checkpoint.finish(f.source, n, f.settings, f.source.grows(&f.upload.columns))
+	return f.upload.checkpoint.finish(f.source, n, f.settings)
 }
 
 // deliver sends a piece until each of its readings has a verdict.

@@ -226,6 +226,7 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 	if err := f.resume(r, pieces); err != nil {
 		return err
 	}
+	sent := s.prefixOf(r, &u.columns)
 	for n := 0; ctx.Err() == nil; n++ {
 		p, err := pieces.Next()
 		if errors.Is(err, io.EOF) {
@@ -237,7 +238,7 @@ func (u *Upload) sendFile(ctx context.Context, g *errgroup.Group, s *Source) (er
 		if err != nil {
 			return err
 		}
-		u.checkpoint.begin(s, n, pieces.At())
+		u.checkpoint.begin(s, n, pieces.At(), sent)
 		g.Go(func() error { return f.send(ctx, n, p) })
 	}
 	return nil // the context has ended, and the caller returns the cause
