@@ -5,7 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/apikeys"
+	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/upload"
 )
 
@@ -34,6 +37,33 @@ func TestCheckpoint_NoticesReplacedFile(t *testing.T) {
 		want := wire.Tally{Stored: int64(rows)}
 		if got, err := send(t, o, path); err != nil || got.Tally != want || restarts != 1 {
 			t.Errorf("%d rows, the new file: %+v, %v, %d restarts, want %+v and 1", rows, got.Tally, err, restarts, want)
+		}
+	}
+}
+
+// TestCheckpoint_BelongsToTenant sends a file with keys of two tenants. Each tenant gets the readings, and another
+// key of the same tenant resends nothing.
+func TestCheckpoint_BelongsToTenant(t *testing.T) {
+	e, url := newServer(t, engine.DefaultRotation())
+	if _, _, err := e.Keys.Create(t.Context(), apikeys.Draft{Scopes: apikeys.Admin}); err != nil {
+		t.Fatal(err)
+	}
+	path, checkpoint := writeFile(t, "s1.csv", csv(20)), filepath.Join(t.TempDir(), "state.json")
+	for _, x := range []struct {
+		tenant          string
+		stored, resumed int64
+	}{{"a", 20, 0}, {"a", 0, 20}, {"b", 20, 0}} {
+		_, key, err := e.Keys.Create(t.Context(), apikeys.Draft{Tenant: x.tenant, Scopes: apikeys.Write})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := client.New(url, client.WithRetries(0), client.WithKey(key))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := send(t, upload.Options{Client: c, Server: url, Checkpoint: checkpoint}, path)
+		if err != nil || got.Stored != x.stored || got.Resumed != x.resumed {
+			t.Errorf("tenant %s: %+v, %v, want %d stored and %d resumed", x.tenant, got, err, x.stored, x.resumed)
 		}
 	}
 }

@@ -66,6 +66,7 @@ type Upload struct {
 	encoding   compression
 	sources    []Source
 	checkpoint *checkpoint
+	tenant     string  // tenant of the client's key, for the checkpoint; "" means unknown
 	missing    missing // chooses the readings to send; if nil, all readings are sent
 
 	mu     sync.Mutex // guards result, and is locked during calls of Events
@@ -150,16 +151,44 @@ func (u *Upload) Close() error { return u.checkpoint.flush() }
 // Run sends all files one after another, several pieces at a time. The result is valid even if
 // Run fails.
 func (u *Upload) Run(ctx context.Context) (Result, error) {
-	var err error
-	if u.opts.Reconcile {
-		err = u.findMissing(ctx)
-	}
+	err := u.prepare(ctx)
 	if err == nil {
 		err = u.sendAll(ctx)
+	}
+	if ctx.Err() != nil {
+		err = interruption(ctx, err)
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.result, err
+}
+
+// prepare asks the server for the facts that the upload needs before the first piece.
+func (u *Upload) prepare(ctx context.Context) error {
+	if u.opts.Reconcile {
+		return u.findMissing(ctx)
+	}
+	if u.checkpoint == nil {
+		return nil
+	}
+	grant, err := u.opts.Client.Grant(ctx)
+	if varve.FailureOf(err) == varve.NotFound {
+		return nil // an agent does not know the tenant
+	}
+	u.tenant = grant.Tenant
+	return err
+}
+
+// interruption returns the error of a run whose context has ended.
+func interruption(ctx context.Context, err error) error {
+	cause := context.Cause(ctx)
+	switch {
+	case errors.Is(cause, context.Canceled):
+		return ErrInterrupted
+	case errors.Is(err, cause):
+		return err // err wraps the cause, and also names the request that was ended
+	}
+	return cause
 }
 
 func (u *Upload) sendAll(ctx context.Context) error {
@@ -177,18 +206,7 @@ func (u *Upload) sendAll(ctx context.Context) error {
 			break
 		}
 	}
-	err := g.Wait()
-	if ctx.Err() != nil {
-		cause := context.Cause(ctx)
-		switch {
-		case errors.Is(cause, context.Canceled):
-			return ErrInterrupted
-		case errors.Is(err, cause):
-			return err // err wraps the cause, and also names the request that was ended
-		}
-		return cause
-	}
-	if err != nil {
+	if err := g.Wait(); err != nil {
 		return err
 	}
 	return failed
@@ -257,11 +275,11 @@ func (u *Upload) params(device string) url.Values {
 	return v
 }
 
-// settings returns the server and the parameters of a source, as the checkpoint stores them. If one of
+// settings returns the server, the tenant and the parameters of a source, as the checkpoint stores them. If one of
 // them changes, the file must be resent.
 func (u *Upload) settings(s *Source) map[string]string {
 	all := map[string]string{
-		"--server": strings.TrimSuffix(u.opts.Server, "/"), "the stream": s.Stream, "the format": s.format.String(),
+		"--server": strings.TrimSuffix(u.opts.Server, "/"), "the tenant": u.tenant, "the stream": s.Stream, "the format": s.format.String(),
 	}
 	for name := range u.opts.Params {
 		if value := u.opts.Params.Get(name); value != "" {

@@ -35,6 +35,16 @@ func newClient(t *testing.T) *client.Client {
 
 func newClientOf(t *testing.T, policy *rotator.Policy) *client.Client {
 	t.Helper()
+	_, url := newServer(t, policy)
+	c, err := client.New(url, client.WithRetries(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func newServer(t *testing.T, policy *rotator.Policy) (e *engine.Engine, url string) {
+	t.Helper()
 	now := noonClock
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(now), Holder: "test", Now: now, Rotation: policy})
 	if err != nil {
@@ -42,7 +52,7 @@ func newClientOf(t *testing.T, policy *rotator.Policy) *client.Client {
 	}
 	srv := httptest.NewServer(api.New(api.Options{
 		Router: e.Router, Query: e.Query, Rotator: e.Rotator, Lifecycle: e.Store, Tables: e.Store, Streams: e.Streams, Devices: e.Devices, Logs: e.Logs, Alerts: e.Alerts, Now: now,
-		Metrics: prometheus.NewRegistry(),
+		Metrics: prometheus.NewRegistry(), Keys: e.Keys,
 	}))
 	t.Cleanup(func() {
 		srv.Close()
@@ -50,11 +60,7 @@ func newClientOf(t *testing.T, policy *rotator.Policy) *client.Client {
 			t.Error(err)
 		}
 	})
-	c, err := client.New(srv.URL, client.WithRetries(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return e, srv.URL
 }
 
 // csv returns n rows with a header, a second apart.

@@ -29,6 +29,11 @@ func (c OperatorCalls) Keys(ctx context.Context) (wire.KeyList, error) {
 	return getJSON[wire.KeyList](ctx, c.connection, request{method: http.MethodGet, path: "/v1/keys"})
 }
 
+// Grant returns the tenant and the rights of the client's own key.
+func (c *Client) Grant(ctx context.Context) (wire.GrantBody, error) {
+	return getJSON[wire.GrantBody](ctx, c.ReadingCalls.connection, request{method: http.MethodGet, path: "/v1/grant"})
+}
+
 // MQTT returns the state of the door for MQTT.
 func (c OperatorCalls) MQTT(ctx context.Context) (wire.MQTTBody, error) {
 	return getJSON[wire.MQTTBody](ctx, c.connection, request{method: http.MethodGet, path: "/v1/mqtt"})
