@@ -20,12 +20,8 @@ func (s *Set) Add(r *varve.Reading) {
 	if s.hours == nil {
 		s.hours = map[int64][]Digest{}
 	}
-	at := r.Position()
-	if at.ID.IsZero() {
-		at.ID = r.ContentID()
-	}
 	hour := startOf(rollup.Hourly, r.Time.Unix())
-	s.hours[hour] = append(s.hours[hour], HashOf(at))
+	s.hours[hour] = append(s.hours[hour], digestOf(r))
 }
 
 // periods returns the digests of the periods with readings.
@@ -85,6 +81,22 @@ func (s *Set) Spans(p rollup.Period, days []time.Time) (spans []Span) {
 		end = at + length
 	}
 	return spans
+}
+
+// Contains reports whether a reading was added. The reading must be normalized, and Spans must have been called
+// after the last Add. Concurrent calls are allowed.
+func (s *Set) Contains(r *varve.Reading) bool {
+	_, found := slices.BinarySearchFunc(s.hours[startOf(rollup.Hourly, r.Time.Unix())], digestOf(r), Digest.Compare)
+	return found
+}
+
+// digestOf returns the digest of a normalized reading.
+func digestOf(r *varve.Reading) Digest {
+	at := r.Position()
+	if at.ID.IsZero() {
+		at.ID = r.ContentID()
+	}
+	return HashOf(at)
 }
 
 // Len returns the number of readings. Until Spans is called, a reading that was added twice counts

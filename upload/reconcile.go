@@ -17,9 +17,17 @@ import (
 // seriesName is a series of the client's tenant.
 type seriesName struct{ stream, device string }
 
-// missing has, for each series, the hours in which the files and the store differ. The key of an
-// hour is its start, in Unix seconds.
-type missing map[seriesName]map[int64]bool
+// comparison is the result of the comparison of one series with the store.
+type comparison struct {
+	set     *reconcile.Set // the compared readings
+	missing map[int64]bool // starts of the hours that differ, in Unix seconds
+}
+
+// hasStored reports whether a reading was compared, and its hour does not differ. A file may have grown since the
+// comparison.
+func (c *comparison) hasStored(r *varve.Reading) bool {
+	return c != nil && !c.missing[r.Time.Truncate(time.Hour).Unix()] && c.set.Contains(r)
+}
 
 // checkReconcile rejects uploads that cannot be reconciled. The client must know the times and the devices
 // of all readings, and must be able to read each source twice. A checkpoint is rejected, too.
@@ -50,17 +58,18 @@ func (u *Upload) findMissing(ctx context.Context) error {
 			return &FileError{s.Path, err}
 		}
 	}
-	u.missing = missing{}
+	u.compared = map[seriesName]*comparison{}
 	for name, set := range sets {
 		hours, expired, err := u.opts.Client.MissingHours(ctx, name.stream, name.device, set)
 		if err != nil {
 			return fmt.Errorf("compare device %s: %w", name.device, err)
 		}
 		u.result.ExpiredPeriods += int64(expired)
-		u.missing[name] = make(map[int64]bool, len(hours))
+		c := &comparison{set: set, missing: make(map[int64]bool, len(hours))}
 		for _, h := range hours {
-			u.missing[name][h.Unix()] = true
+			c.missing[h.Unix()] = true
 		}
+		u.compared[name] = c
 	}
 	return nil
 }
@@ -144,15 +153,15 @@ func (s *Source) readings(p *wire.Piece, params url.Values, use func(i int, r *v
 	}
 }
 
-// onlyMissing returns the readings of a piece that must be sent: readings in hours that differ, and
-// invalid readings, which the server rejects. It counts the other readings as present.
+// onlyMissing returns the readings of a piece that must be sent: readings in hours that differ, readings that
+// were not compared, and invalid readings, which the server rejects. It counts the other readings as present.
 func (f *fileSender) onlyMissing(p *wire.Piece) (wire.Piece, error) {
 	wanted := make([]bool, p.Len())
 	err := f.source.readings(p, f.params, func(i int, r *varve.Reading) {
 		if i < 0 || i >= len(wanted) {
 			return
 		}
-		if r == nil || f.upload.missing[seriesName{r.Stream, r.Device}][r.Time.Truncate(time.Hour).Unix()] {
+		if r == nil || !f.upload.compared[seriesName{r.Stream, r.Device}].hasStored(r) {
 			wanted[i] = true
 		}
 	})

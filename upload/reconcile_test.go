@@ -2,11 +2,14 @@ package upload_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/upload"
@@ -116,5 +119,39 @@ func TestReconcile_AcceptsManyDays(t *testing.T) {
 	r, err := send(t, upload.Options{Client: newClientOf(t, policy), Reconcile: true, Parallel: 2}, path)
 	if err != nil || r.Stored != days {
 		t.Errorf("%+v, %v, want %d stored readings", r, err, days)
+	}
+}
+
+// beforeComparison calls a function before each comparison with the server.
+type beforeComparison func()
+
+func (f beforeComparison) RoundTrip(r *http.Request) (*http.Response, error) {
+	if strings.HasSuffix(r.URL.Path, "/digests") {
+		f()
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
+// TestReconcile_SendsRowsAppendedMeanwhile appends rows to a file while its first rows are compared, in hours that
+// were compared and in another hour. The new rows are sent, although the compared hours do not differ.
+func TestReconcile_SendsRowsAppendedMeanwhile(t *testing.T) {
+	_, url := newServer(t, engine.DefaultRotation())
+	whole := rows(40, func(int) bool { return false })
+	path := writeFile(t, "rows.csv", rows(20, func(int) bool { return false }))
+	extend := beforeComparison(func() {
+		if err := os.WriteFile(path, []byte(whole+"2026-11-18T12:00:00Z,d0,77\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	c, err := client.New(url, client.WithRetries(0), client.WithHTTPClient(&http.Client{Transport: extend}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := send(t, upload.Options{Client: c}, path); err != nil || r.Stored != 20 {
+		t.Fatalf("%+v, %v, want 20 stored", r, err)
+	}
+	r, err := send(t, upload.Options{Client: c, Reconcile: true}, path)
+	if err != nil || r.Stored != 21 || r.Present != 20 {
+		t.Errorf("%+v, %v, want 21 stored and 20 present", r, err)
 	}
 }

@@ -49,7 +49,7 @@ func (f *fileSender) send(ctx context.Context, n int, p wire.Piece) error {
 		})
 	}
 	f.upload.count(wire.Tally{Rejected: int64(len(p.Rejects))}, 0)
-	if f.upload.missing != nil {
+	if f.upload.compared != nil {
 		var err error
 		if p, err = f.onlyMissing(&p); err != nil {
 			return err

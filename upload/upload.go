@@ -66,8 +66,8 @@ type Upload struct {
 	encoding   compression
 	sources    []Source
 	checkpoint *checkpoint
-	tenant     string  // tenant of the client's key, for the checkpoint; "" means unknown
-	missing    missing // chooses the readings to send; if nil, all readings are sent
+	tenant     string                     // tenant of the client's key, for the checkpoint; "" means unknown
+	compared   map[seriesName]*comparison // chooses the readings to send; if nil, all readings are sent
 
 	mu     sync.Mutex // guards result, and is locked during calls of Events
 	result Result
