@@ -96,14 +96,14 @@ func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
 // firehoseRequest is a request of Firehose while its body is read.
 type firehoseRequest struct {
 	*firehoseHandler
-	r      *http.Request
-	id     string
-	at     time.Time // timestamp in the request; if it has none, the time at which the server received the request
-	target *records.Target
-	from   string // ARN of the Firehose stream; if the request has none, the id of the API key
-	count  int    // number of records read so far
-	size   int    // approximate memory of the records in part, in bytes
-	part   []records.Record
+	r     *http.Request
+	id    string
+	at    time.Time // timestamp in the request; if it has none, the time at which the server received the request
+	parts *records.Delivery
+	from  string // ARN of the Firehose stream; if the request has none, the id of the API key
+	count int    // number of records read so far
+	size  int    // approximate memory of the records in part, in bytes
+	part  []records.Record
 }
 
 // read reads the body of the request, and stores its records.
@@ -115,9 +115,11 @@ func (d *firehoseRequest) read(w http.ResponseWriter) error {
 	if err != nil {
 		return err
 	}
-	if d.target, err = records.ParseTarget(tenantOf(d.r.Context()), q); err != nil {
+	target, err := records.ParseTarget(tenantOf(d.r.Context()), q)
+	if err != nil {
 		return err
 	}
+	d.parts = d.receiver.Begin(grantOf(d.r.Context()), target)
 	if d.from = d.r.Header.Get("X-Amz-Firehose-Source-Arn"); d.from == "" {
 		d.from = grantOf(d.r.Context()).ID
 	}
@@ -233,7 +235,7 @@ func (d *firehoseRequest) record(j *jx.Decoder) error {
 
 // store stores the records of d.part, and empties d.part.
 func (d *firehoseRequest) store() error {
-	_, err := d.receiver.Store(d.r.Context(), grantOf(d.r.Context()), d.target, d.part)
+	_, err := d.parts.Store(d.r.Context(), d.part)
 	d.part, d.size = d.part[:0], 0
 	return err
 }

@@ -18,6 +18,7 @@ type Grant struct {
 	Ends   time.Time // when the key expires; the zero time means never
 
 	requests, readings *rate.Limiter // limiters of the key's rate; nil means no limit
+	admitted           bool          // whether the rate of readings has admitted the body
 }
 
 // Everything returns the grant that all requests have until the first key is created.
@@ -37,10 +38,18 @@ func (g *Grant) Request(now time.Time) time.Duration {
 	return g.wait(g.requests, now)
 }
 
+// Admitted returns the grant for the rest of a body that Begin has admitted. Its readings are subtracted
+// from the key's rate without a wait.
+func (g *Grant) Admitted() *Grant {
+	rest := *g
+	rest.admitted = true
+	return &rest
+}
+
 // Write returns the time to wait before readings may be written. It is 0 unless
 // earlier readings used up the rate.
 func (g *Grant) Write(now time.Time) time.Duration {
-	if g.readings == nil || g.readings.TokensAt(now) >= 1 {
+	if g.readings == nil || g.admitted || g.readings.TokensAt(now) >= 1 {
 		return 0
 	}
 	return g.wait(g.readings, now)
@@ -51,6 +60,10 @@ func (g *Grant) Write(now time.Time) time.Duration {
 // concurrent bodies are admitted.
 func (g *Grant) Begin(now time.Time, n int) time.Duration {
 	if g.readings == nil {
+		return 0
+	}
+	if g.admitted {
+		g.Readings(now, n)
 		return 0
 	}
 	if !g.readings.AllowN(now, 1) {

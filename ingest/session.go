@@ -93,6 +93,8 @@ type state struct {
 	Late int64
 	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
 	TextNumbers int64
+	// Charged is true if readings of the body were charged to the key's rate.
+	Charged bool
 
 	in      *Ingester
 	grant   *apikeys.Grant
@@ -100,7 +102,6 @@ type state struct {
 	turn    Turn
 	invalid int64         // number of readings that were rejected permanently, except conflicts
 	first   varve.Verdict // the verdict on the first of these invalid readings
-	charged bool          // whether readings of the body were charged to the key's rate
 }
 
 // sessions holds sessions that have ended. Later sessions reuse their memory.
@@ -279,14 +280,14 @@ func (s *Session) readBatch(ctx context.Context, src *Source, reader wire.Reader
 // that a body is refused as a whole or not at all.
 func (s *Session) charge(readings int) error {
 	now := s.in.opts.Now()
-	if s.charged {
+	if s.Charged {
 		s.grant.Readings(now, readings)
 		return nil
 	}
-	s.charged = true
 	if wait := s.grant.Begin(now, readings); wait > 0 {
 		return apikeys.TooFast("readings", wait)
 	}
+	s.Charged = true
 	return nil
 }
 

@@ -6,10 +6,11 @@
 //
 //   - [Record] is a queue record: one message, with one reading or several.
 //   - [Target] states the stream and the format of records, and [ParseTarget] parses one.
-//   - [Receiver] stores records.
+//   - [Receiver] stores records, and begins deliveries.
+//   - [Delivery] is a list of records that its sender resends as a whole.
 //
-// Senders of records get no verdicts. So [Receiver.Store] succeeds only if each reading is durable,
+// Senders of records get no verdicts. So [Delivery.Store] succeeds only if each reading is durable,
 // as a reading or as a reject. Then the caller acknowledges the records. After an error, the caller
 // retries all of them, and readings that are stored already are duplicates. A Receiver is safe for
-// concurrent use.
+// concurrent use. A Delivery is not.
 package records

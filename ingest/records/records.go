@@ -35,10 +35,29 @@ type Receiver struct {
 // maxBody is the maximum size of a body with several records, in bytes.
 const maxBody = 4 << 20
 
-// Store stores the readings of records with the rights of a grant. If it returns nil, each reading is
-// durable, as a reading or as a reject. After an error, all records can be retried.
+// Store stores the records of a delivery that has only one part.
 func (r *Receiver) Store(ctx context.Context, g *apikeys.Grant, t *Target, list []Record) (wire.Tally, error) {
-	w := &write{Receiver: r, ctx: ctx, grant: g, target: t, arrived: r.Now()}
+	return r.Begin(g, t).Store(ctx, list)
+}
+
+// Begin begins a delivery with the rights of a grant.
+func (r *Receiver) Begin(g *apikeys.Grant, t *Target) *Delivery {
+	return &Delivery{Receiver: r, grant: g, target: t}
+}
+
+// Delivery is a list of queue records that its sender resends as a whole, in one or more parts. The key's
+// rate admits a delivery as a whole: after its first readings, Store does not fail because of the rate.
+// Only one goroutine may use it.
+type Delivery struct {
+	*Receiver
+	grant  *apikeys.Grant
+	target *Target
+}
+
+// Store stores the readings of a part of the delivery. If it returns nil, each reading is durable, as a
+// reading or as a reject. After an error, all records can be retried.
+func (d *Delivery) Store(ctx context.Context, list []Record) (wire.Tally, error) {
+	w, t := &write{Delivery: d, ctx: ctx, arrived: d.Now()}, d.target
 	var b body
 	for i := range list {
 		if list[i].Err != nil {
@@ -109,11 +128,10 @@ func (b *body) recordAt(line int) *Record {
 	return b.records[max(i-1, 0)]
 }
 
+// write is a part of a delivery that is being stored.
 type write struct {
-	*Receiver
+	*Delivery
 	ctx     context.Context
-	grant   *apikeys.Grant
-	target  *Target
 	arrived time.Time
 	tally   wire.Tally
 }
@@ -179,6 +197,9 @@ func (w *write) readBody(b *body) (wire.Tally, error) {
 		}
 	}
 	err = session.Read(w.ctx, src)
+	if session.Charged {
+		w.grant = w.grant.Admitted()
+	}
 	if temporary != nil && (err == nil || isFinal(err)) {
 		err = temporary // before the body becomes a reject, its valid readings must be stored
 	}
