@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -165,14 +166,38 @@ func (w *worker) storeRecords(ctx context.Context, list []types.Record, next *ch
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeWithin, cancel) })()
 	isLost := func(err error) bool { return errors.Is(err, lease.ErrLost) }
 	return consumer.Retry(ctx, isLost, w.failed, func() error {
-		if err := w.lease.Check(storing); err != nil {
-			return err
-		}
-		if _, err := w.opts.Receiver.Store(storing, w.grant, w.opts.Target, all); err != nil {
-			return err
-		}
-		return w.ledger.write(storing, next)
+		return w.whileHeld(storing, func(storing context.Context) error {
+			if _, err := w.opts.Receiver.Store(storing, w.grant, w.opts.Target, all); err != nil {
+				return err
+			}
+			return w.ledger.write(storing, next)
+		})
 	})
+}
+
+// whileHeld extends the lease while the function "do" runs, which may take longer than the lease. If the
+// lease is lost, whileHeld cancels the context of "do", and fails with lease.ErrLost.
+func (w *worker) whileHeld(ctx context.Context, do func(context.Context) error) error {
+	if err := w.lease.Check(ctx); err != nil {
+		return err
+	}
+	held, cancel := context.WithCancelCause(ctx)
+	var extending sync.WaitGroup
+	extending.Go(func() {
+		for consumer.Wait(held, leaseTTL/4) == nil {
+			// After any other error, the next check retries. The fencing token guards the checkpoint.
+			if err := w.lease.Check(held); errors.Is(err, lease.ErrLost) {
+				cancel(err)
+			}
+		}
+	})
+	err := do(held)
+	cancel(nil)
+	extending.Wait()
+	if cause := context.Cause(held); errors.Is(cause, lease.ErrLost) {
+		return cause
+	}
+	return err
 }
 
 // openIterator opens an iterator after the checkpoint. If Kinesis no longer knows the checkpoint, it
