@@ -132,7 +132,7 @@ func (h *hook) ID() string { return "varve" }
 // Provides implements server.Hook.
 func (h *hook) Provides(b byte) bool {
 	switch b {
-	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnSessionEstablished, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
+	case server.OnConnect, server.OnConnectAuthenticate, server.OnACLCheck, server.OnSubscribe, server.OnSessionEstablished, server.OnPacketRead, server.OnPacketEncode, server.OnPublish:
 		return true
 	}
 	return false
