@@ -80,7 +80,7 @@ func newWorldOver(t *testing.T, s store.Store, writes int, clock func() time.Tim
 	w.ingester = ingest.New(ingest.Options{Router: e.Router, Budget: wire.NewBudget(1 << 20), Now: clock, Rejects: e.Rejects, Door: "mqtt"})
 	var table topic.Table
 	for _, r := range []topic.Rule{
-		{Pattern: "varve/{stream}/{device}"}, {Pattern: "t/{tenant}/{stream}/{device}"}, {Pattern: "v1/devices/me/telemetry", Payload: "thingsboard", Stream: "telemetry", Device: "{client}"},
+		{Pattern: "varve/{stream}/{device}"}, {Pattern: "t/{tenant}/{stream}/{device}"}, {Pattern: "users/{stream}", Device: "{user}"}, {Pattern: "v1/devices/me/telemetry", Payload: "thingsboard", Stream: "telemetry", Device: "{client}"},
 	} {
 		route, err := r.Compile()
 		if err != nil {

@@ -146,7 +146,7 @@ func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
 	p := &peer{client: cl.ID, user: string(pk.Connect.Username)}
 	p.key = string(pk.Connect.Password)
 	if p.key == "" {
-		p.key, p.user = p.user, ""
+		p.key = p.user
 	}
 	if apikeys.Shows(p.user) {
 		p.user = ""

@@ -204,6 +204,30 @@ func TestListener_ChecksKeys(t *testing.T) {
 	}
 }
 
+// TestListener_KnowsUsersWithoutKeys checks that the user of a connection is a name in topics before the
+// first key exists, with and without a password. A key in place of the user is not.
+func TestListener_KnowsUsersWithoutKeys(t *testing.T) {
+	w := newWorld(t, 10)
+	address := w.listen(t)
+	key := "vk_aaaaaaaa_" + strings.Repeat("0", 43)
+	for _, c := range []struct{ user, password, want string }{{"alice", "", "alice"}, {"bob", "secret", "bob"}, {"", "secret", ""}, {key, "", ""}} {
+		d, code := connect(t, address, "c1", c.user, c.password)
+		if code != 0 {
+			t.Fatalf("user %q: 0x%02x", c.user, code)
+		}
+		want := byte(0)
+		if c.want == "" {
+			want = 0x90 // no device
+		}
+		if answer := d.publish(t, "users/w", reading(1)); answer == nil || answer.ReasonCode != want {
+			t.Errorf("user %q, password %q: %+v, want 0x%02x", c.user, c.password, answer, want)
+		}
+		if c.want != "" && w.stored(t, "default", c.want) != 1 {
+			t.Errorf("device %q has %d readings, want 1", c.want, w.stored(t, "default", c.want))
+		}
+	}
+}
+
 // TestListener_SeparatesTenants checks that devices of several tenants may have one client id, and
 // receive no messages of each other.
 func TestListener_SeparatesTenants(t *testing.T) {
