@@ -17,7 +17,7 @@ import (
 // memory to chunks. Flushed segments are removed before chunks are rewritten, so that no replay
 // returns an erased reading. The chunks are rewritten in one batch, which is durable before Erase
 // returns. Then Pebble merges the files with keys of the series, so that no file has the old
-// chunks. Writes continue meanwhile.
+// chunks. Pebble deletes the merged files when the reads that use them end. Writes continue meanwhile.
 type eraser struct {
 	db        *database
 	mem       *memory

@@ -44,7 +44,7 @@ func (e *expiry) deleteExpired(ctx context.Context) (n int, err error) {
 	defer func() { err = closing(err, iter) }()
 	var expired []store.Key
 	for ok := iter.First(); ok && ctx.Err() == nil; ok = iter.Next() {
-		it, err := e.items.stored.itemAt(nil, iter, store.Primary)
+		it, err := e.items.stored.itemAt(iter)
 		if err != nil {
 			return n, err
 		}

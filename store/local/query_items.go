@@ -2,7 +2,6 @@ package local
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,26 +20,27 @@ func (r *itemReader) Query(ctx context.Context, q store.ItemQuery) (page store.I
 	defer r.db.life.leave()
 	defer func() { err = damagedItem(err) }()
 	page.Cost.Requests = 1
-	var from pebble.Reader = r.db.DB
-	if q.Index != store.Primary {
-		// Read from a snapshot of Pebble, in which the entries of the index match the items. Otherwise,
-		// an item could change after its entry was read.
-		snap := r.db.NewSnapshot()
-		defer func() { err = closing(err, snap) }()
-		from = snap
-	}
 	bounds := itemBounds(&q)
-	iter, err := from.NewIter(bounds)
+	iter, err := r.db.NewIter(bounds)
 	if err != nil {
 		return page, err
 	}
 	defer func() { err = closing(err, iter) }()
+	itemAt := func() (*store.Item, error) { return r.itemAt(iter) }
+	if q.Index != store.Primary {
+		items, err := cloneForItems(iter)
+		if err != nil {
+			return page, err
+		}
+		defer func() { err = closing(err, items) }()
+		itemAt = func() (*store.Item, error) { return r.indexedItem(iter, items) }
+	}
 	first, next := iter.First, iter.Next
 	if q.Order == varve.Descending {
 		first, next = iter.Last, iter.Prev
 	}
 	for ok := first(); ok; ok = next() {
-		it, err := r.itemAt(from, iter, q.Index)
+		it, err := itemAt()
 		if err != nil {
 			return page, err
 		}
@@ -100,38 +100,49 @@ func itemBounds(q *store.ItemQuery) *pebble.IterOptions {
 // keys whose last part is equal to that part or greater.
 func withoutEnd(key []byte) []byte { return key[:len(key)-2] }
 
-// itemAt returns the item for the current entry of an iterator over items or over a secondary
-// index.
-func (r *itemReader) itemAt(from pebble.Reader, iter *pebble.Iterator, ix store.Index) (*store.Item, error) {
-	k, ok := cutKey(iter.Key()[1:])
-	if ix != store.Primary {
-		k, ok = entryOf(iter.Key())
-	}
+// cloneForItems returns an iterator over items at the same moment as an iterator over an index, so that the
+// entries of the index match the items.
+//
+// A snapshot of Pebble would do so, too. But deleted data that a snapshot preserves may remain in the
+// files for good, even after an erasure. An iterator only delays the deletion of whole files.
+func cloneForItems(index *pebble.Iterator) (*pebble.Iterator, error) {
+	bounds := &pebble.IterOptions{LowerBound: []byte{spaceItem}, UpperBound: []byte{spaceItem + 1}}
+	return index.Clone(pebble.CloneOptions{IterOptions: bounds})
+}
+
+// itemAt returns the item at the current entry of an iterator over items.
+func (r *itemReader) itemAt(items *pebble.Iterator) (*store.Item, error) {
+	k, ok := cutKey(items.Key()[1:])
 	if !ok {
-		return nil, errItemKey(iter.Key())
+		return nil, errItemKey(items.Key())
 	}
-	if ix == store.Primary {
-		data, err := iter.ValueAndErr()
-		if err != nil {
-			return nil, err
-		}
-		return decodeItem(k, data)
+	data, err := items.ValueAndErr()
+	if err != nil {
+		return nil, err
+	}
+	return decodeItem(k, data)
+}
+
+// indexedItem returns the item of the current entry of a secondary index. The iterator "items" is from
+// cloneForItems.
+func (r *itemReader) indexedItem(index, items *pebble.Iterator) (*store.Item, error) {
+	k, ok := entryOf(index.Key())
+	if !ok {
+		return nil, errItemKey(index.Key())
 	}
 	key := itemKey(k)
-	data, closer, err := from.Get(key)
-	if err == nil || errors.Is(err, pebble.ErrNotFound) {
-		if gone := r.db.ledger.findKey(key).err(); gone != nil {
-			if err == nil {
-				gone = closing(gone, closer)
-			}
-			return nil, gone
-		}
+	found := items.SeekPrefixGE(key) // keys have no suffix, so this finds only the key itself
+	err := items.Error()
+	if err == nil {
+		err = r.db.ledger.findKey(key).err()
+	}
+	if err == nil && !found {
+		err = pebble.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("item %s %s of an index: %w", k.PK, k.SK, err)
 	}
-	it, err := decodeItem(k, data)
-	return it, closing(err, closer)
+	return r.itemAt(items)
 }
 
 func cutKey(parts []byte) (k store.Key, ok bool) {
