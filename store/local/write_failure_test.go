@@ -114,3 +114,44 @@ func TestRead_AcceptsLargestLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestClose_EndsWhileSyncsFail closes a store whose journal can create files but not sync frames. Close must
+// report the failure, and the journal has the acknowledged readings at the next start.
+func TestClose_EndsWhileSyncsFail(t *testing.T) {
+	var broken atomic.Bool
+	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if broken.Load() && op.Kind == errorfs.OpFileSyncData && strings.Contains(op.Path, "journal") {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	opts := local.Options{Dir: "data", FS: disk, MinFree: -1}
+	s, err := local.Open(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb := week(t, 0)
+	create(t, s, tb)
+	list := readings(t, tb, "d", 20)
+	write(t, s, tb, list[:10], varve.Stored)
+	broken.Store(true)
+	result := s.Write(context.Background(), []store.Batch{{Table: tb, Readings: list[10:]}})[0]
+	if varve.FailureOf(result.Err) != varve.Unavailable {
+		t.Errorf("the write failed with %v, want unavailable", result.Err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- s.Close() }()
+	select {
+	case err := <-closed:
+		if !errors.Is(err, syscall.EIO) {
+			t.Errorf("Close returned %v, want the error of the disk", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Close still waits after failed syncs")
+	}
+	broken.Store(false)
+	s = open(t, opts)
+	if got := all(t, s, tb, "d"); len(got) < 10 {
+		t.Errorf("%d readings after a restart, want at least the 10 acknowledged ones", len(got))
+	}
+}

@@ -188,6 +188,58 @@ func TestWriter_RetriesFailedWrites(t *testing.T) {
 	}
 }
 
+// TestWriter_FailsQueuedFrames appends a frame and the end of the segment while the write of an earlier frame
+// waits, and then fails. The callers of all three must get the error, and a later attempt makes the frames
+// durable.
+func TestWriter_FailsQueuedFrames(t *testing.T) {
+	var failing atomic.Bool
+	writing, fail := make(chan bool, 1), make(chan bool)
+	mem := vfs.NewMem()
+	fs := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if failing.Load() && op.Kind == errorfs.OpFileSyncData {
+			select {
+			case writing <- true:
+				<-fail
+			default: // a later attempt
+			}
+			return errors.New("disk is broken")
+		}
+		return nil
+	}))
+	w := open(t, fs, 1)
+	failing.Store(true)
+	commits := []*Commit{w.Append(Readings, []byte("a"))}
+	<-writing
+	commits = append(commits, w.Append(Readings, []byte("b")))
+	rotate(t, w)
+	commits = append(commits, w.Append(Readings, []byte("c")), w.Pending())
+	close(fail)
+	ctx, cancel := contextWithTimeout(t, 20*time.Second)
+	defer cancel()
+	for i, c := range commits {
+		if err := c.Wait(ctx); err == nil || ctx.Err() != nil || c.Durable() {
+			t.Fatalf("commit %d: %v, want the error of the disk", i, err)
+		}
+	}
+	if err := w.Sync(ctx); err == nil || ctx.Err() != nil {
+		t.Fatalf("Sync: %v, want the error of the disk", err)
+	}
+	failing.Store(false)
+	for i, c := range commits {
+		for err := errors.New("failed"); err != nil && ctx.Err() == nil; {
+			c = c.Retry()
+			err = c.Wait(ctx)
+		}
+		if !c.Durable() {
+			t.Fatalf("commit %d is not durable after the disk was repaired", i)
+		}
+	}
+	w.Close()
+	if got, _, err := frames(mem, 0); err != nil || fmt.Sprint(got) != "[a b c]" {
+		t.Fatal(got, err)
+	}
+}
+
 func TestWriter_KeepsConcurrentAppends(t *testing.T) {
 	fs := vfs.NewMem()
 	w := open(t, fs, 1)

@@ -45,14 +45,6 @@ type Writer struct {
 	syncs syncMeter
 }
 
-// group is a set of frames that are written and synced together.
-type group struct {
-	segment *segment
-	buf     []byte
-	last    bool // whether the group ends its segment
-	commit  *Commit
-}
-
 // Open calls Begin for a new segment, and then Start.
 func Open(fs vfs.FS, dir string, id meta.ID, number uint64) (*Writer, error) {
 	w, err := Begin(fs, dir, id, number)
@@ -174,7 +166,7 @@ func (w *Writer) Pending() *Commit {
 	return w.queue[len(w.queue)-1].commit
 }
 
-// Sync waits until all appended frames are durable.
+// Sync waits until all appended frames are durable. It fails if a write fails meanwhile.
 func (w *Writer) Sync(ctx context.Context) error {
 	if c := w.Pending(); c != nil {
 		return c.Wait(ctx)
@@ -343,15 +335,18 @@ const (
 	gatherTime = 200 * time.Microsecond
 )
 
-// written ends the commit of a group. After a failure, later callers wait for the next attempt.
+// written ends the commit of a group. A failure also ends the commits of the groups after it, because they
+// are written only after this group. Later callers wait for the next attempt.
 func (w *Writer) written(g *group, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed = err
 	if err != nil {
-		failed := g.commit
-		g.commit = newCommit()
-		failed.end(err, g.commit)
+		for _, g := range w.queue {
+			failed := g.commit
+			g.commit = newCommit()
+			failed.end(err, g.commit)
+		}
 		return
 	}
 	g.commit.end(nil, nil)
@@ -365,25 +360,6 @@ func (w *Writer) written(g *group, err error) {
 	if cap(g.buf) <= maxSpareBytes && len(w.spares) < maxSpares {
 		w.spares = append(w.spares, g.buf)
 	}
-}
-
-const (
-	// maxSpares limits the buffers that are reused for later groups. While one group is written, the
-	// next one collects frames.
-	maxSpares = 2
-	// maxSpareBytes limits the size of such a buffer.
-	maxSpareBytes = 4 << 20
-)
-
-// takeSpare returns the empty buffer of a written group, or nil. The caller has locked mu.
-func (w *Writer) takeSpare() []byte {
-	last := len(w.spares) - 1
-	if last < 0 {
-		return nil
-	}
-	buf := w.spares[last]
-	w.spares = w.spares[:last]
-	return buf[:0]
 }
 
 // pause waits before the next attempt. It returns false if the journal is being closed.
