@@ -26,10 +26,12 @@ func standInWith(t *testing.T, o dynamosim.Options) string {
 
 // actionHook is a transport that calls functions before and after the first request of one action.
 // A function that is nil is not called. If code is not empty, the first request is not sent, but
-// refused with that error code, and "after" is not called.
+// refused with that error code, and "after" is not called. If lost is true, the answer to the first
+// request is lost.
 type actionHook struct {
 	action, code  string
 	before, after func()
+	lost          bool
 	sent          atomic.Int64 // number of requests of the action so far
 }
 
@@ -44,6 +46,9 @@ func (h *actionHook) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if isFirst && h.after != nil {
 		h.after()
+	}
+	if isFirst && h.lost && err == nil {
+		return nil, errors.Join(errCut, resp.Body.Close())
 	}
 	return resp, err
 }

@@ -70,7 +70,7 @@ func TestRead_NamesDamagedRow(t *testing.T) {
 		values          []types.AttributeValue
 	}{
 		{"it has no _ids", "REMOVE #_ids", nil},
-		{"it has no arrival", "REMOVE #_at", nil},
+		{"it has no _at", "REMOVE #_at", nil},
 		{"attribute v is not a map", "SET v = :a", []types.AttributeValue{asText("22")}},
 		{"attribute _at is not a map", "SET #_at = :a", []types.AttributeValue{asText("22")}},
 		{"attribute _scale is not a map", "SET #_scale = :a", []types.AttributeValue{asText("22")}},

@@ -39,6 +39,7 @@ func writeIntoDamagedRows(t *testing.T, url string, expect store.Expect) {
 		values []types.AttributeValue
 	}{
 		{"REMOVE #_ids", nil},
+		{"REMOVE #_at", nil},
 		{"SET #_at = :a", []types.AttributeValue{asText("22")}},
 		{"SET v = :a", []types.AttributeValue{asText("22")}},
 		{"SET #_ids = :a", []types.AttributeValue{asText("22")}},

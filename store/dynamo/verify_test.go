@@ -103,7 +103,7 @@ func TestVerify_FindsEachDamage(t *testing.T) {
 		{"it has no _ids", func(r attrs) { delete(r, "_ids") }},
 		{"it has no _ids", func(r attrs) { r["_ids"] = asText("a") }},
 		{"its key is malformed", func(r attrs) { r["_ids"] = set("a", ".x") }},
-		{"it has no arrival", func(r attrs) { delete(r, "_at") }},
+		{"it has no _at", func(r attrs) { delete(r, "_at") }},
 		{"it has no arrival", func(r attrs) { r["_ids"] = set("a", "b") }},
 		{"attribute v is not a map", func(r attrs) { r["v"] = num("1") }},
 		{"it has no fields", func(r attrs) { delete(r, "v") }},

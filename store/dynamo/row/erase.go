@@ -2,7 +2,6 @@ package row
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -110,18 +109,9 @@ func erasedItem(it attr.Item, bytes int, ttl int64) attr.Item {
 }
 
 // Unchanged returns a condition that is true if the row has the same readings as when it was read.
-// It compares the number of keys and the expiry. Writers only add keys to a row. If a row expired
-// and was recreated, its expiry is another one.
 func (s *Stored) Unchanged() (condition string, names map[string]string, values attr.Item) {
-	names, values = map[string]string{"#t": AttrTTL}, attr.Item{}
-	if len(s.Keys) == 0 {
-		names["#e"], condition = AttrErased, "attribute_exists(#e)"
-	} else {
-		names["#i"], values[":n"], condition = AttrIDs, &attr.Num{Value: strconv.Itoa(len(s.Keys))}, "size(#i)=:n"
-	}
-	if s.TTL == 0 {
-		return condition + " AND attribute_not_exists(#t)", names, values
-	}
-	values[":t"] = number(s.TTL)
-	return condition + " AND #t=:t", names, values
+	x := attr.NewExpression()
+	condition = sameReadings(x, &s.Row)
+	names, values = x.Placeholders()
+	return condition, names, values
 }

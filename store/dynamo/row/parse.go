@@ -34,6 +34,9 @@ func Parse(it attr.Item) (Row, error) {
 			return r, fmt.Errorf("attribute %s is not a map", name)
 		}
 	}
+	if len(r.Keys) > 0 && r.Maps[AttrAt] == nil {
+		return r, fmt.Errorf("it has no %s", AttrAt)
+	}
 	size, sized, err := attr.WholeNumber(it, AttrSize)
 	if r.Sized = sized; sized {
 		r.Bytes = int(size)

@@ -24,13 +24,17 @@ func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 			x.Set(x.Name(AttrTTL), number(r.TTL))
 		}
 	}
-	// Compare the expiry, too. A row that expired and was recreated may have as many ids, but has another
-	// expiry.
-	condition = "size(" + x.Name(AttrIDs) + ")=" + x.Value(number(int64(len(seen.Keys)))) + " AND "
-	if seen.TTL == 0 {
-		return x, condition + "attribute_not_exists(" + x.Name(AttrTTL) + ")"
+	return x, sameReadings(x, seen)
+}
+
+// sameReadings returns a condition that is true if a row has the readings that it had when it was read.
+// It compares the arrivals by key. So it is false if a reading was erased, even if a reading with the
+// same key was stored since.
+func sameReadings(x *attr.Expression, seen *Row) string {
+	if len(seen.Keys) == 0 {
+		return "attribute_exists(" + x.Name(AttrErased) + ")"
 	}
-	return x, condition + x.Name(AttrTTL) + "=" + x.Value(number(seen.TTL))
+	return x.Name(AttrAt) + "=" + x.Value(&attr.Map{Value: seen.Maps[AttrAt]})
 }
 
 // UpdateBlind returns the update that adds readings to a row that was not read, and its condition.

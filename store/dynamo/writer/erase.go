@@ -245,9 +245,6 @@ func (w *Writer) applyErasure(ctx context.Context, ref row.Ref, c *erasureOfRow)
 	if c.old != nil {
 		condition, names, values = c.old.Unchanged()
 	}
-	if len(values) == 0 {
-		values = nil
-	}
 	action := "PutItem"
 	if c.replace == nil {
 		action = "DeleteItem"
