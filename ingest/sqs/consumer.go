@@ -51,6 +51,8 @@ type Consumer struct {
 	name  string // name of the queue
 	stop  context.CancelFunc
 	done  sync.WaitGroup
+	// While the messages of a receiver cannot be stored, the others do not receive them.
+	outages outages
 }
 
 // Start starts a consumer, which connects in the background.
@@ -77,6 +79,9 @@ func (c *Consumer) receiveAll(ctx context.Context) {
 	for ctx.Err() == nil {
 		var list []types.Message
 		err := c.retry(ctx, func() (err error) {
+			if err := c.outages.wait(ctx); err != nil {
+				return err
+			}
 			list, err = c.receive(ctx)
 			return err
 		})
@@ -116,7 +121,7 @@ func (c *Consumer) receive(ctx context.Context) ([]types.Message, error) {
 }
 
 // storeMessages stores messages, and deletes them. It retries while the store fails. Meanwhile the queue
-// may deliver the messages to another receiver, too. Their readings are duplicates then.
+// may deliver the messages to another process, too. Their readings are duplicates then.
 func (c *Consumer) storeMessages(ctx context.Context, list []types.Message) {
 	all := make([]records.Record, len(list))
 	for i := range list {
@@ -128,10 +133,18 @@ func (c *Consumer) storeMessages(ctx context.Context, list []types.Message) {
 	storing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(storeWithin, cancel) })()
+	isFailing := false
 	err := c.retry(ctx, func() error {
 		_, err := c.opts.Receiver.Store(storing, c.grant, c.opts.Target, all)
+		if err != nil && !isFailing {
+			isFailing = true
+			c.outages.begin()
+		}
 		return err
 	})
+	if isFailing {
+		c.outages.end()
+	}
 	if err != nil {
 		return // ctx has ended; the queue delivers the messages again after their visibility time-out
 	}

@@ -7,8 +7,9 @@
 // client.
 //
 // A message is deleted after each of its readings is durable, or is durable as a reject. While the
-// store fails, a receiver retries its messages and receives no others. So an outage does not raise
-// the receive counts of messages, and moves none to a dead-letter queue.
+// store fails, a receiver retries its messages, and no receiver of the process begins to receive
+// others. So an outage raises the receive count of a message at most once for each process, if the
+// visibility time-out is longer than a poll of 20 seconds.
 //
 // Each failure is reported and retried. If the process dies before a deletion, SQS returns the
 // message once more, and its readings are duplicates. [Consumer.Close] waits until the received
