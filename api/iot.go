@@ -79,13 +79,13 @@ func (h *iotHandler) addRoutes(o *operations) {
 	o.raw(http.MethodPost, iotPath+"/{stream}", h.postMessages, &huma.Operation{
 		OperationID: "write-iot", Summary: "Write messages of a rule of AWS IoT Core", Tags: []string{"AWS"},
 		Description: "A reading, or an array of readings if the rule sends batches. Rejected readings are stored as rejects, because no device reads the answer. " +
-			"200 if each reading is durable, or is stored as a reject. IoT Core retries after an error of the server.",
+			"200 if each reading is durable, or is stored as a reject. IoT Core retries after an error of the server. " +
+			"Each reading needs a time, and time=arrival is refused: a retry would be stored once more.",
 		Parameters: append([]*huma.Param{pathParam("stream", "the stream")}, queryParams("format", "json, ndjson or line; default json",
 			"precision", "unit of numeric times: s, ms, us or ns; default ms, in line protocol ns",
 			"timezone", "of times without a zone, as in Europe/Berlin; default UTC",
 			"dst", "local times that occur twice or never: earlier or later; by default they are rejected",
 			"device", "of readings that name none",
-			"time", "arrival: readings without a time happened at their arrival; default required",
 			"fields", "JSON: flat: all members but device, time, id and stream are fields, and objects are JSON values, also one named fields; default nested")...),
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {Schema: o.schema(reflect.TypeFor[wire.SubmittedReading]())}}},
 		Responses:   o.responses(reflect.TypeFor[wire.IoTAnswer](), "200"),
@@ -110,6 +110,9 @@ func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAn
 			prefix = "path."
 		}
 		err = varve.InvalidParam(prefix+e.Param, "%s", e.Message)
+	}
+	if err == nil && target.ArrivalIsTime {
+		err = varve.InvalidParam("query.time", "arrival stores retried messages twice: write timestamp() AS time in the rule")
 	}
 	if err != nil {
 		return a, err
