@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -58,5 +59,17 @@ func TestGrafana_CountsOnce(t *testing.T) {
 		if targets := panels[title]; len(targets) != 1 || targets[0].Expr != want {
 			t.Errorf("%s: %+v, want %s", title, targets, want)
 		}
+	}
+}
+
+// TestGrafana_ListsOnlyLateAlerts checks that the table of late alerts has a filter on one of its columns.
+func TestGrafana_ListsOnlyLateAlerts(t *testing.T) {
+	targets := targetsOf(t, "varve-lateness.json")["Alerts that were late"]
+	if len(targets) != 1 {
+		t.Fatalf("the table has %d queries, want 1", len(targets))
+	}
+	hasColumn := slices.ContainsFunc(targets[0].Columns, func(c struct{ Selector, Text string }) bool { return c.Selector == "late" && c.Text == "late" })
+	if got := targets[0].FilterExpression; got != "late == true" || !hasColumn {
+		t.Errorf("the filter is %q and the table has the column late: %t, want late == true and the column", got, hasColumn)
 	}
 }

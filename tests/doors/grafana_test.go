@@ -44,7 +44,8 @@ type target struct {
 	Expr, LegendFormat, URL string
 	Instant                 bool
 	RootSelector            string `json:"root_selector"`
-	Columns                 []struct{ Selector string }
+	Columns                 []struct{ Selector, Text string }
+	FilterExpression        string // an expression with the texts of columns
 }
 
 // grafana sends the queries of dashboards as Grafana does.
