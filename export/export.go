@@ -57,6 +57,10 @@ type Progress struct {
 	Files        int
 	Bytes        int64 // bytes of the complete files
 	IsFirstCopy  bool  // if true, the run makes the first copy; otherwise, it copies changes
+	// Missing lists tables whose readings the first copy lacks, because another program deleted them.
+	// MoreMissing is the number of such tables without a name.
+	Missing     []string
+	MoreMissing int
 	// SettledUntil is not zero if arrivals did not settle within settleWithin. Then a later run copies the
 	// readings that arrived at or after this time.
 	SettledUntil time.Time
@@ -242,6 +246,8 @@ func (e *exporter) copyPage(p *page) error {
 	if err := e.addPage(p); err != nil {
 		return err
 	}
+	e.Missing = slices.Compact(slices.Sorted(slices.Values(append(e.Missing, p.missing...))))
+	e.MoreMissing = max(e.MoreMissing, p.more)
 	e.done.Device, e.done.Next = p.device, p.next
 	if p.next == "" {
 		e.Devices++

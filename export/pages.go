@@ -28,6 +28,9 @@ type page struct {
 	device string
 	text   []byte // nil if the device was not found
 	next   string // the cursor of the next page; "" after the last one
+	// missing lists tables that another program deleted, and more is the number of those without a name.
+	missing []string
+	more    int
 }
 
 // pageReader requests the pages of devices in order, before they are written. So the server and the export
@@ -118,6 +121,11 @@ func (r *pageReader) requestOnce(ctx context.Context) (p page, err error) {
 	if p.text, err = readAnswer(resp.Body, buffer, r.limit.readings > 1); err == nil {
 		p.next, err = client.NextOf(resp)
 	}
+	if err != nil {
+		return p, err
+	}
+	cover, err := client.CoverageOf(resp)
+	p.missing, p.more = cover.Missing, cover.MoreMissing
 	return p, err
 }
 

@@ -2,10 +2,13 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 
 	"github.com/varvedb/varve/aggregate"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/query"
 )
 
 type aggregateParams struct {
@@ -33,6 +36,7 @@ type aggregateAnswer struct {
 	Source  string               `json:"source" jsonschema:"readings or rollups"`
 	Notes   []wire.Note          `json:"notes,omitempty" jsonschema:"names that do not exist, and omitted buckets"`
 	Note    string               `json:"note,omitempty"`
+	missingTables
 }
 
 func addAggregate(s *Server) error {
@@ -65,6 +69,13 @@ func (s *Server) aggregate(ctx context.Context, p aggregateParams) (answer aggre
 		answer.Buckets = []wire.AggregateBody{}
 	}
 	answer.Source, answer.Notes = body.Source, body.Notes
+	if len(body.Coverage) > 0 {
+		var cover query.Coverage
+		if err := json.Unmarshal(body.Coverage, &cover); err != nil {
+			return answer, fmt.Errorf("the answer's coverage: %w", err)
+		}
+		answer.missingTables = missingOf(&cover)
+	}
 	if cut || len(body.Buckets) == q.Limit {
 		answer.Note = "Buckets may be missing at the end: use a shorter window, a longer step, or fewer devices, fields or functions."
 	}

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
-
-	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/query"
 )
 
 // Limits of a call of the tool "lateness".
@@ -33,9 +33,10 @@ type latenessAnswer struct {
 	Seconds  *latenessStats `json:"seconds,omitempty" jsonschema:"seconds from event time to arrival; negative if the device's clock is ahead"`
 	Ranges   []lateRange    `json:"ranges" jsonschema:"the number of readings in each range of lateness"`
 	Latest   *lateReading   `json:"latest,omitempty" jsonschema:"the reading with the greatest lateness"`
-	Complete bool           `json:"complete" jsonschema:"whether all readings of the window were measured; always false for archives without a device"`
+	Complete bool           `json:"complete" jsonschema:"whether all readings of the window were measured; always false for archives without a device, and if tables are missing"`
 	Notes    []wire.Note    `json:"notes,omitempty" jsonschema:"names that do not exist"`
 	Note     string         `json:"note,omitempty"`
+	missingTables
 }
 
 type latenessStats struct {
@@ -92,6 +93,7 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 		}
 	}
 	var all latenesses
+	var cover query.Coverage
 	for _, device := range devices {
 		q := client.Query{
 			Stream: p.Stream, Device: device, From: p.From, To: p.To, During: p.During, Archive: p.Archive,
@@ -106,10 +108,14 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 		}
 		answer.Notes = append(answer.Notes, rest.Notes...)
 		answer.Complete = answer.Complete && rest.Next == ""
+		cover.AddMissing(&rest.Coverage)
 	}
+	answer.missingTables = missingOf(&cover)
 	all.fill(&answer)
 	answer.Devices = len(devices)
-	if !answer.Complete {
+	if len(cover.Missing) > 0 {
+		answer.Complete, answer.Note = false, "Not all readings were measured: tables are missing."
+	} else if !answer.Complete {
 		answer.Note = fmt.Sprintf("Not all readings were measured: at most %d readings of %d devices with live readings are. Use a shorter window, or name a device.", maxLateReadings, maxLateDevices)
 	}
 	return answer, nil

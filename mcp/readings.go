@@ -67,7 +67,16 @@ type queryAnswer struct {
 	Archived []string      `json:"archived,omitempty" jsonschema:"the tables whose archives were read; only for keys of the tenant default"`
 	Notes    []wire.Note   `json:"notes,omitempty" jsonschema:"names that do not exist"`
 	Note     string        `json:"note,omitempty"`
+	missingTables
 }
+
+// missingTables are the tables whose readings an answer lacks.
+type missingTables struct {
+	Missing     []string `json:"missing,omitempty" jsonschema:"the tables that another program deleted: the answer lacks their readings; only for keys of the tenant default"`
+	MoreMissing int      `json:"more_missing,omitempty" jsonschema:"the number of such tables without a name"`
+}
+
+func missingOf(c *query.Coverage) missingTables { return missingTables{c.Missing, c.MoreMissing} }
 
 func addReadings(s *Server) error {
 	return errors.Join(
@@ -107,7 +116,7 @@ func (s *Server) readings(ctx context.Context, q client.Query) (answer queryAnsw
 		answer.Readings = append(answer.Readings, newReading(r))
 	}
 	answer.Count, answer.Next, answer.Expired, answer.Notes = len(answer.Readings), rest.Next, rest.Coverage.Expiry, rest.Notes
-	answer.Archived = rest.Coverage.Archived
+	answer.Archived, answer.missingTables = rest.Coverage.Archived, missingOf(&rest.Coverage)
 	if answer.Next != "" {
 		answer.Note = more
 	}
@@ -145,6 +154,7 @@ type latestAnswer struct {
 	Next   string      `json:"next,omitempty" jsonschema:"the cursor of the following devices; absent at the end"`
 	Notes  []wire.Note `json:"notes,omitempty" jsonschema:"names that do not exist"`
 	Note   string      `json:"note,omitempty"`
+	missingTables
 }
 
 // mostDevices is the largest number of devices in a call or an answer.
@@ -168,7 +178,9 @@ func (s *Server) latest(ctx context.Context, p latestParams) (answer latestAnswe
 	if err != nil {
 		return answer, err
 	}
+	var cover query.Coverage
 	for _, l := range page.Latest {
+		cover.AddMissing(&l.Coverage)
 		one := latestOf{Device: l.Device}
 		if l.Reading != nil {
 			r := newReading(l.Reading)
@@ -176,7 +188,7 @@ func (s *Server) latest(ctx context.Context, p latestParams) (answer latestAnswe
 		}
 		answer.Latest = append(answer.Latest, one)
 	}
-	answer.Next, answer.Notes = page.Next, page.Notes
+	answer.Next, answer.Notes, answer.missingTables = page.Next, page.Notes, missingOf(&cover)
 	if answer.Next != "" {
 		answer.Note = more
 	}

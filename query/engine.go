@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"hash/maphash"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -131,4 +132,10 @@ type Coverage struct {
 	MoreMissing  int `json:"more_missing,omitempty"`
 	MoreFailed   int `json:"more_failed,omitempty"`
 	MoreDamaged  int `json:"more_damaged,omitempty"`
+}
+
+// AddMissing adds the missing tables of another coverage.
+func (c *Coverage) AddMissing(o *Coverage) {
+	c.Missing = slices.Compact(slices.Sorted(slices.Values(slices.Concat(c.Missing, o.Missing))))
+	c.MoreMissing = max(c.MoreMissing, o.MoreMissing)
 }

@@ -164,7 +164,7 @@ func (a *Answer) add(page *Answer, first bool) {
 	for _, l := range []struct {
 		to   *[]string
 		from []string
-	}{{&c.Read, p.Read}, {&c.Expired, p.Expired}, {&c.Archived, p.Archived}, {&c.Missing, p.Missing}, {&c.Failed, p.Failed}} {
+	}{{&c.Read, p.Read}, {&c.Expired, p.Expired}, {&c.Archived, p.Archived}, {&c.Failed, p.Failed}} {
 		*l.to = slices.Compact(slices.Sorted(slices.Values(append(*l.to, l.from...))))
 	}
 	c.Expiry = c.Expiry.Merge(p.Expiry)
@@ -174,7 +174,8 @@ func (a *Answer) add(page *Answer, first bool) {
 	c.Conflicts += p.Conflicts
 	c.MoreRead, c.MoreExpired = max(c.MoreRead, p.MoreRead), max(c.MoreExpired, p.MoreExpired)
 	c.MoreArchived = max(c.MoreArchived, p.MoreArchived)
-	c.MoreMissing, c.MoreFailed = max(c.MoreMissing, p.MoreMissing), max(c.MoreFailed, p.MoreFailed)
+	c.MoreFailed = max(c.MoreFailed, p.MoreFailed)
+	c.AddMissing(p)
 }
 
 func (a *Answer) fill(resp *http.Response) (err error) {
@@ -186,12 +187,21 @@ func (a *Answer) fill(resp *http.Response) (err error) {
 			return fmt.Errorf("the answer's notes: %w", err)
 		}
 	}
-	if text := resp.Trailer.Get("Varve-Coverage"); text != "" {
-		if err := json.Unmarshal([]byte(text), &a.Coverage); err != nil {
-			return fmt.Errorf("the answer's coverage: %w", err)
-		}
+	a.Coverage, err = CoverageOf(resp)
+	return err
+}
+
+// CoverageOf returns the coverage in the trailers of an answer that was read to its end. If it has none, the
+// coverage is empty.
+func CoverageOf(resp *http.Response) (c query.Coverage, err error) {
+	text := resp.Trailer.Get("Varve-Coverage")
+	if text == "" {
+		return c, nil
 	}
-	return nil
+	if err := json.Unmarshal([]byte(text), &c); err != nil {
+		return c, fmt.Errorf("the answer's coverage: %w", err)
+	}
+	return c, nil
 }
 
 // Raw returns the answer to a query in the given format, as the server writes it. The caller must close

@@ -70,6 +70,7 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 	if !last.IsZero() {
 		fmt.Fprint(a.console, "\r\x1b[K")
 	}
+	a.sayMissingTables(done.Missing, done.MoreMissing)
 	if err != nil {
 		return err
 	}
@@ -78,10 +79,16 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 			done.SettledUntil.UTC().Format(time.RFC3339Nano))
 	}
 	if a.output == "json" {
-		return writeJSON(a.out, map[string]any{"readings": done.Readings, "files": done.Files, "bytes": done.Bytes, "first": done.IsFirstCopy})
+		summary := map[string]any{"readings": done.Readings, "files": done.Files, "bytes": done.Bytes, "first": done.IsFirstCopy}
+		if len(done.Missing) > 0 {
+			summary["missing"] = done.Missing
+		}
+		return writeJSON(a.out, summary)
 	}
 	kind := "changes"
 	switch {
+	case len(done.Missing) > 0:
+		kind = "the readings of the existing tables"
 	case done.IsFirstCopy && o.RegisteredOnly:
 		kind = "all readings of registered devices"
 	case done.IsFirstCopy:

@@ -45,7 +45,9 @@ func (a queryCommands) latest() *cobra.Command {
 			var cover query.Coverage
 			for i := range list {
 				cover.AsOf = cover.AsOf.Merge(list[i].Coverage.AsOf)
+				cover.AddMissing(&list[i].Coverage)
 			}
+			a.sayMissingTables(cover.Missing, cover.MoreMissing)
 			if a.sayAsOf(&cover); cover.AsOf == nil {
 				a.sayAsOfGiven(q.AsOf)
 			}

@@ -146,6 +146,17 @@ func (a queryCommands) saySkipped(c *query.Coverage) {
 	if c.MoreDamaged > 0 {
 		fmt.Fprintf(a.err, "Left out as damaged: %s more\n", count(c.MoreDamaged, "row"))
 	}
+	a.sayMissingTables(c.Missing, c.MoreMissing)
+}
+
+// sayMissingTables prints the tables that an answer lacks. The argument "more" is the number of tables without a name.
+func (a *app) sayMissingTables(tables []string, more int) {
+	for _, table := range tables {
+		fmt.Fprintf(a.err, "Left out, because another program deleted it: table %s\n", table)
+	}
+	if more > 0 {
+		fmt.Fprintf(a.err, "Left out, because another program deleted them: %s\n", count(more, "more table"))
+	}
 }
 
 func (a queryCommands) sayMore(cursor string) {
