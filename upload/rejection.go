@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/internal/fileerr"
 )
@@ -40,10 +41,14 @@ type RejectFile struct {
 }
 
 // CreateRejectFile creates the file. If resumed is set, it appends to the rejections of earlier runs.
-// Otherwise, an existing file is truncated. CreateRejectFile returns nil for an empty path.
-func CreateRejectFile(path string, resumed bool) (*RejectFile, error) {
+// Otherwise, an existing file is truncated. It fails for one of the sources, and for a file of anything but
+// rejections. CreateRejectFile returns nil for an empty path.
+func CreateRejectFile(path string, resumed bool, sources []Source) (*RejectFile, error) {
 	if path == "" {
 		return nil, nil
+	}
+	if err := checkRejectFile(path, sources); err != nil {
+		return nil, err
 	}
 	mode := os.O_TRUNC
 	if resumed {
@@ -54,6 +59,33 @@ func CreateRejectFile(path string, resumed bool) (*RejectFile, error) {
 		return nil, fileerr.Short(err)
 	}
 	return &RejectFile{file: f}, nil
+}
+
+// checkRejectFile fails if a file has data that a RejectFile would replace.
+func checkRejectFile(path string, sources []Source) (err error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // creating the file fails if that is an error
+	}
+	for i := range sources {
+		source, err := os.Stat(sources[i].Path)
+		if err == nil && sources[i].stdin == nil && os.SameFile(info, source) {
+			return varve.InvalidParam("rejects", "%s is also read: name another file", path)
+		}
+	}
+	if info.Size() == 0 {
+		return nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return fileerr.Short(err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var first struct{ File, Code, Message *string }
+	if err := json.NewDecoder(f).Decode(&first); err != nil || first.File == nil || first.Code == nil || first.Message == nil {
+		return varve.InvalidParam("rejects", "%s has other data: name a new file", path)
+	}
+	return nil
 }
 
 // Write adds a rejection. Close returns the first failure.

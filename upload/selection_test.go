@@ -87,7 +87,7 @@ func TestRejectFile_KeepsRejectionsOfEarlierRun(t *testing.T) {
 		if err != nil || up.Resumes() != resumed {
 			t.Fatalf("resumes: %t, %v; want %t", up.Resumes(), err, resumed)
 		}
-		if rejects, err = upload.CreateRejectFile(filepath.Join(dir, "rejects"), up.Resumes()); err != nil {
+		if rejects, err = upload.CreateRejectFile(filepath.Join(dir, "rejects"), up.Resumes(), sources); err != nil {
 			t.Fatal(err)
 		}
 		result, err := up.Run(t.Context())

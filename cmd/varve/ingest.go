@@ -145,8 +145,8 @@ func ingest(ctx context.Context, a *app, f *ingestFlags, args []string) error {
 	if err != nil {
 		return paramError(err, "")
 	}
-	if report.rejects, err = upload.CreateRejectFile(f.rejects, up.Resumes()); err != nil {
-		return err
+	if report.rejects, err = upload.CreateRejectFile(f.rejects, up.Resumes(), sources); err != nil {
+		return paramError(err, "")
 	}
 	report.bar = newProgress(a, up.Size(), a.terminal && !f.quiet && a.output != "json")
 	begin := time.Now()
