@@ -3,6 +3,7 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -148,5 +149,35 @@ func TestDevice_ShowsSeveralDevices(t *testing.T) {
 	}
 	if !slices.Equal(got, want) || len(want) == 0 {
 		t.Errorf("the tables are\n%q\nwant\n%q", got, want)
+	}
+}
+
+// TestDevice_WorksWithoutRollups draws a band of a week while roll-ups are off, of a field whose name has
+// a comma. One of the three devices has no readings. The others must be drawn and saved.
+func TestDevice_WorksWithoutRollups(t *testing.T) {
+	w := newWorld(t, "--set", "rollups.enabled=false")
+	for _, device := range []string{"roof", "hall"} {
+		var lines []string
+		for i := range 9 {
+			lines = append(lines, reading(device, time.Now().Add(-time.Duration(i+1)*time.Hour), fmt.Sprintf(`"temp, °C":%d,"level":1`, i)))
+		}
+		w.write(t, "weather", lines...)
+	}
+	b := w.open(t, "/ui", "")
+	b.allow("404") // the device without readings
+	b.allow("409") // roll-ups are off
+	b.visit("/ui/device/roof?from=-7d&show=band&with=idle,hall&fields=" + url.QueryEscape("temp%2C °C"))
+	b.waitChart("band")
+	if got := b.facts()["Source"]; got != "readings, in steps of 1h" {
+		t.Errorf("the source is %q", got)
+	}
+	if n := b.number(".plot", "data-points"); n < 2*9 {
+		t.Errorf("%v buckets are drawn, want at least 9 for each of two devices", n)
+	}
+	b.eval(`(() => { window.saved = []; const make = URL.createObjectURL; URL.createObjectURL = blob => (blob.text().then(t => saved.push(t)), make.call(URL, blob)); })()`)
+	b.click(`.tools-row button:last-child`)
+	b.wait(`window.saved.length === 2`)
+	if text := evaluate[string](b, "saved.join()"); strings.Count(text, `"temp, °C"`) != 2*9 {
+		t.Errorf("the files have\n%s", text)
 	}
 }

@@ -13,6 +13,7 @@ const detailed = 20_000; // the product of readings and fields above which bucke
 const steps = [[60, "1m"], [300, "5m"], [900, "15m"], [3600, "1h"], [10800, "3h"], [21600, "6h"], [43200, "12h"], [86400, "1d"], [604800, "1w"]];
 const ranges = ["1h", "6h", "24h", "7d", "30d", "365d"];
 const hour = 36e5;
+const off = 409; // status of a request for roll-ups if they are switched off
 const units = { m: 60e3, h: hour, d: 864e5, w: 7 * 864e5 };
 
 // timeOf returns a time of the address in milliseconds: RFC 3339, or a distance from now, as -24h. For
@@ -29,6 +30,8 @@ const joined = (list) => list.map((name) => name.replace(/[%,]/g, encodeURICompo
 const words = (text) => (text || "").split(",").filter(Boolean).map((name) => name.replace(/%2[5C]/g, decodeURIComponent));
 const iso = (ms) => new Date(Math.round(ms)).toISOString().replace(".000Z", "Z");
 
+const seriesPath = (stream, device, what) => pathOf("streams", stream, "devices", device, what);
+
 // orEmpty sends a request. It returns empty if the answer is 404, as for a device without readings in
 // the stream.
 const orEmpty = (path, empty, options) => request(path, options).catch((e) => { if (e.status === 404) return empty; throw e; });
@@ -38,7 +41,7 @@ const readColumns = async (stream, device, query, signal) => {
   const none = { time: [], id: [], arrived: [], fields: {} };
   const all = { device, cut: false, archived: [], time: [], id: [], arrived: [], fields: {} };
   for (let cursor = "", limit = 50_000; ; ) {
-    const page = await orEmpty(pathOf("streams", stream, "devices", device, "readings"), none, { signal, query: { ...query, format: "columns", limit, cursor } })
+    const page = await orEmpty(seriesPath(stream, device, "readings"), none, { signal, query: { ...query, format: "columns", limit, cursor } })
       .catch((e) => { if (limit < 2 || e.body?.errors?.[0].location !== "query.format") throw e; });
     if (!page) {
       limit >>= 1; // the texts of so many readings are too large for columns
@@ -61,13 +64,16 @@ const readColumns = async (stream, device, query, signal) => {
 // gives at most 600 buckets, or a week.
 const stepOf = (length) => steps.find(([size]) => length / 1000 / size <= 600) || steps.at(-1);
 
+// wholeHours returns a window, extended to whole hours, as parameters of a request.
+const wholeHours = ({ from, to }) => ({ from: iso(Math.floor(from / hour) * hour), to: iso(Math.ceil(to / hour) * hour) });
+
 // countReadings returns the number of readings of devices in a window of whole hours.
 const countReadings = async (view, signal) => {
-  const query = { device: view.devices, from: iso(Math.floor(view.from / hour) * hour), to: iso(Math.ceil(view.to / hour) * hour), source: "rollups", limit: 1, as_of: view.asOf };
+  const query = { device: view.devices, ...wholeHours(view), source: "rollups", limit: 1, as_of: view.asOf };
   const path = pathOf("streams", view.stream, "counts");
   const answer = await request(path, { signal, query }).catch((e) => {
-    if (e.status >= 500 || e.status === 0 || e.name === "AbortError") throw e;
-    return request(path, { signal, query: { ...query, source: "readings" } }); // roll-ups are off
+    if (e.status !== off) throw e;
+    return request(path, { signal, query: { ...query, source: "" } });
   });
   return answer.readings;
 };
@@ -77,7 +83,7 @@ const load = async (view, signal) => {
   const begin = performance.now(), { stream, devices, fields } = view;
   const found = view.show ? null : await countReadings(view, signal);
   const kind = view.show || (found * Math.max(fields.length, 1) > detailed ? "band" : "readings");
-  const query = { from: iso(view.from), to: iso(view.to), fields: fields.join(","), as_of: view.asOf, archive: view.archive };
+  const query = { from: iso(view.from), to: iso(view.to), fields: fields.join("").includes(",") ? "" : fields.join(","), as_of: view.asOf, archive: view.archive };
   const result = { kind, found, lines: [], parts: [], requests: 0 };
   const colored = (d, f) => colorOf(devices.indexOf(d) * fields.length + fields.indexOf(f));
   if (kind === "readings") {
@@ -92,10 +98,15 @@ const load = async (view, signal) => {
   } else {
     const [size, step] = stepOf(view.to - view.from);
     const whole = size >= 3600;
-    if (whole) Object.assign(query, { source: "rollups", archive: "", from: iso(Math.floor(view.from / hour) * hour), to: iso(Math.ceil(view.to / hour) * hour) });
+    if (whole) Object.assign(query, { source: "rollups", archive: "", ...wholeHours(view) });
     Object.assign(result, { step, source: whole ? "roll-ups" : "readings", query: { ...query, step, functions: "min,max,mean" } });
+    const ask = (d) => orEmpty(seriesPath(stream, d, "aggregate"), { buckets: [] }, { signal, query: result.query });
     for (const d of devices) {
-      const { buckets, coverage } = await orEmpty(pathOf("streams", stream, "devices", d, "aggregate"), { buckets: [] }, { signal, query: result.query });
+      const { buckets, coverage } = await ask(d).catch((e) => {
+        if (e.status !== off) throw e;
+        Object.assign(result, { source: "readings", query: { ...result.query, source: "", archive: view.archive } });
+        return ask(d);
+      });
       result.parts.push({ device: d, buckets, archived: coverage?.archived || [] });
       for (const f of fields) result.lines.push(bandLine(d, f, colored(d, f), buckets, size));
     }
@@ -106,20 +117,27 @@ const load = async (view, signal) => {
   return result;
 };
 
+// loadAlerts returns the alerts of a window. It reads about 10,000 alerts at most, the newest ones before its end.
 const loadAlerts = async (view, signal) => {
   const all = [];
   for (const d of view.devices) {
-    const { alerts } = await orEmpty(pathOf("devices", d, "alerts"), { alerts: [] }, { signal, query: { limit: 1000 } });
-    all.push(...alerts);
+    let cursor = "";
+    do {
+      const { alerts, next } = await orEmpty(pathOf("devices", d, "alerts"), { alerts: [] }, { signal, query: { to: iso(view.to), limit: 1000, cursor } });
+      all.push(...alerts);
+      cursor = next;
+    } while (cursor && all.length < 10_000);
   }
-  return all.filter((a) => (!a.stream || a.stream === view.stream) && Date.parse(a.since) < view.to && (!a.resolved_at || Date.parse(a.resolved_at) > view.from) && !(view.asOf && Date.parse(a.known_since) > Date.parse(view.asOf)));
+  return all.filter((a) => (!a.stream || a.stream === view.stream) && (!a.resolved_at || Date.parse(a.resolved_at) > view.from) && !(view.asOf && Date.parse(a.known_since) > Date.parse(view.asOf)));
 };
 
-// download saves what is shown as the server writes it, with all digits: one file for each device.
+// download saves what is shown as the server writes it, with all digits: one file for each device that has
+// readings in the stream.
 const download = async (view, shown) => {
   for (const d of view.devices) {
-    const path = pathOf("streams", view.stream, "devices", d, shown.kind === "band" ? "aggregate" : "readings");
-    const text = await request(path, { query: { ...shown.query, format: "csv" }, headers: { Accept: "text/csv" } });
+    const path = seriesPath(view.stream, d, shown.kind === "band" ? "aggregate" : "readings");
+    const text = await orEmpty(path, "", { query: { ...shown.query, format: "csv" } });
+    if (!text) continue;
     const a = Object.assign(document.createElement("a"), { href: URL.createObjectURL(new Blob([text], { type: "text/csv" })), download: `${view.stream}-${d}.csv`.replace(/[^\w.-]+/g, "_") });
     a.click();
     setTimeout(() => URL.revokeObjectURL(a.href), 10_000);
@@ -145,7 +163,7 @@ const Why = ({ view, point }) => {
 // Cost shows the source of the chart. It also shows the tables and requests that a read of the window
 // of the first device needs.
 const Cost = ({ view, shown }) => {
-  const path = pathOf("streams", view.stream, "devices", view.devices[0], "readings");
+  const path = seriesPath(view.stream, view.devices[0], "readings");
   const plan = useFetch(path + "?" + new URLSearchParams({ from: iso(view.from), to: iso(view.to), explain: true, ...(view.archive && { archive: true }) }));
   const read = (plan.data?.tables || []).filter((t) => t.action === "read");
   return html`<${Card} title="Explain and cost"><${Facts} of=${[
@@ -174,14 +192,14 @@ const rowsOf = (shown, limit) => {
   for (const p of shown.parts) {
     const times = shown.kind === "band" ? p.buckets : p.time;
     for (let i = times.length - 1; i >= 0 && rows.length < limit; i--) {
-      if (shown.kind === "band") rows.push({ device: p.device, time: times[i].start, readings: times[i].readings, fields: times[i].fields });
-      else rows.push({ device: p.device, time: p.time[i], arrived: p.arrived[i], id: p.id[i], fields: Object.fromEntries(Object.entries(p.fields).map(([k, v]) => [k, v[i]])) });
+      if (shown.kind === "band") rows.push({ ...times[i], device: p.device, time: times[i].start });
+      else rows.push({ device: p.device, time: times[i], arrived: p.arrived[i], id: p.id[i], fields: Object.fromEntries(Object.entries(p.fields).map(([k, v]) => [k, v[i]])) });
     }
   }
   return rows;
 };
 
-const List = ({ shown, fields, choose }) => html`<${Table} caption="Values shown, the newest first" rows=${rowsOf(shown, 200)} columns=${[
+const List = ({ shown, fields, choose }) => html`<${Table} caption="Values, the newest first" rows=${rowsOf(shown, 200)} columns=${[
   { name: "Device", value: (r) => r.device },
   { name: shown.kind === "band" ? "From" : "Time", value: (r) => (r.id ? html`<button class="small" onClick=${() => choose(r)}>${r.time}</button>` : r.time) },
   ...(shown.kind === "band" ? [{ name: "Readings", number: true, value: (r) => count(r.readings) }] : [{ name: "Arrived", value: (r) => `${span(Date.parse(r.arrived) - Date.parse(r.time))} later` }]),
@@ -197,7 +215,7 @@ const AsOf = ({ view }) => {
   };
   return html`<div class="row asof"><label for="asof">As known at</label>
     <input id="asof" type="datetime-local" value=${iso(at).slice(0, 16)} max=${iso(now).slice(0, 16)} onChange=${(e) => choose(Date.parse(e.target.value + "Z"))} />
-    <input type="range" aria-label="As known at, from the beginning of the window to now" min=${Math.min(view.from, at)} max=${now} step="60000" value=${at} onInput=${(e) => choose(+e.target.value)} />
+    <input type="range" aria-label="As known at, from the start of the window to now" min=${Math.min(view.from, at)} max=${now} step="60000" value=${at} onInput=${(e) => choose(+e.target.value)} />
     ${view.asOf ? html`<button class="small" onClick=${() => setQuery({ as_of: "" })}>now</button>` : html`<span class="quiet">now: everything that has arrived</span>`}</div>`;
 };
 
@@ -224,7 +242,7 @@ const Chart = ({ view, route }) => {
   const zoom = (by) => window(middle - (length * by) / 2, middle + (length * by) / 2);
   const choose = (r) => setQuery({ point: joined([r.device, r.time, r.id]) });
   const pick = ({ line: l, i }) => choose({ device: l.device, time: l.columns.time[l.row[i]], id: l.columns.id[l.row[i]] });
-  const label = `Chart of ${view.fields.join(", ")} of ${view.devices.join(", ")}. The left and right arrow keys choose a value, and the down arrow key the next line. Enter explains the value.`;
+  const label = `Chart of ${view.fields.join(", ")} of ${view.devices.join(", ")}. Left and right choose a value, down the next line, Enter explains it.`;
   return html`<section class="card chart">
       <div class="row tools-row" role="group" aria-label="Window">
         <button class="small" onClick=${() => window(view.from - length / 2, view.to - length / 2)} aria-label="Earlier">◀</button>
@@ -233,7 +251,7 @@ const Chart = ({ view, route }) => {
         <button class="small" onClick=${() => zoom(2)} aria-label="Zoom out">−</button>
         <span class="quiet">${minute(view.from)} to ${minute(view.to)}</span>
         <span class="push"></span>
-        ${shown && html`<button class="small" onClick=${() => download(state.view, shown)}>CSV</button>`}
+        ${shown && html`<button class="small" onClick=${() => download(state.view, shown).catch((error) => set((s) => ({ ...s, error })))}>CSV</button>`}
       </div>
       <${Failure} error=${error} retry=${() => retry(again + 1)} />
       ${!shown && !error && html`<p class="quiet plot" role="status">Loading …</p>`}

@@ -59,7 +59,7 @@ const HoldDialog = ({ table, close, done }) => {
 const Details = ({ cell, selected, reload }) => {
   const [error, fail] = useState(), [holding, hold] = useState(false);
   useEffect(() => fail(), [cell?.name]);
-  if (!cell) return html`<div class="details quiet">Point at a table, or move to it with Tab and the arrow keys. A click or Enter selects it.</div>`;
+  if (!cell) return html`<div class="details quiet">Point at a table, or use Tab and the arrow keys. A click or Enter selects it.</div>`;
   const change = (method, ...path) => request(pathOf("tables", cell.name, ...path), { method }).then(() => reload(), fail);
   return html`<div class="details" data-details=${cell.name}>
     <div class="row"><h3>${rangeName(cell)}, arrived ${monthName(cell.arrival)}</h3><${Badge} kind=${{ open: "good", retired: "bad" }[cell.state]}>${cell.state}<//>${cell.hold && html`<${Badge} kind="warn">on hold: ${cell.hold}<//>`}${cell.action && html`<${Badge} kind=${cell.action === "drop" ? "bad" : "warn"}>plan: ${cell.action}<//>`}
