@@ -134,13 +134,19 @@ func (g *Registry) Observe(ctx context.Context, s varve.Series, sent, arrived ti
 }
 
 // sample records a sample, unless the last one of the series arrived less than sampleGap earlier.
-// If the last samples are consistent, it returns their offset, and forgets them.
+// If the last samples are consistent, it returns their offset, and forgets them. It also forgets
+// earlier samples that arrived later by a clock that was set back since.
 func (g *Registry) sample(s varve.Series, now sample) (ahead time.Duration, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	list := g.learning[s]
-	if n := len(list); n > 0 && now.arrived.Sub(list[n-1].arrived) < sampleGap {
-		return 0, false
+	if n := len(list); n > 0 {
+		switch passed := now.arrived.Sub(list[n-1].arrived); {
+		case passed < 0: // the server's clock was set back, so the earlier samples are wrong
+			list = nil
+		case passed < sampleGap:
+			return 0, false
+		}
 	}
 	if len(list) == 0 && len(g.learning) >= maxLearning {
 		clear(g.learning)

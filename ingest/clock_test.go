@@ -230,6 +230,16 @@ func TestCorrect_LearnsOnlyLiveTraffic(t *testing.T) {
 	}
 }
 
+// TestCorrect_LearnsAfterServerClockIsSetBack checks that samples from a time when the server's clock was
+// ahead do not prevent that an offset is learned.
+func TestCorrect_LearnsAfterServerClockIsSetBack(t *testing.T) {
+	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
+	w.advance(6 * time.Hour)
+	w.expect(w.send(readingAt(w.now().Add(48*time.Hour), 0)), "quarantined", "a sample of the clock that is ahead")
+	w.advance(-6 * time.Hour)
+	w.learn(48*time.Hour, 1)
+}
+
 // TestCorrect_KeepsFieldOfSender checks that a reading with a field time_sent is not corrected.
 func TestCorrect_KeepsFieldOfSender(t *testing.T) {
 	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
