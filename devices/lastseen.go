@@ -89,11 +89,13 @@ func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []r
 }
 
 // touch marks records as touched in the current minute. Records that were not written with this
-// time become pending.
+// time become pending. A request of an earlier minute marks no records, because later readings of
+// the current minute must still be recorded.
 func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if minute := now.Unix() / 60; s.expired(minute) {
+	minute := now.Unix() / 60
+	if s.expired(minute) {
 		s.minute = minute
 		clear(s.touched)
 	}
@@ -104,22 +106,30 @@ func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 		if device && id.stream == "" || series {
 			continue
 		}
-		if of.devices == nil {
-			of = touched{map[string]struct{}{}, map[recordID]struct{}{}}
-			s.touched[id.tenant] = of
+		if minute == s.minute {
+			s.markTouched(id)
 		}
-		if id.stream == "" {
-			of.devices[id.device] = struct{}{}
-		} else {
-			of.series[id] = struct{}{}
-		}
-		if s.registered.add(id); !done {
+		if s.registered.add(id); !bool(done) && now.After(s.pending[id]) {
 			s.pending[id] = now
 		}
 	}
 	select {
 	case s.wake <- struct{}{}:
 	default: // an earlier signal to the writer is still pending
+	}
+}
+
+// markTouched marks a record as touched in the current minute. The caller holds the lock.
+func (s *lastSeen) markTouched(id recordID) {
+	of := s.touched[id.tenant]
+	if of.devices == nil {
+		of = touched{map[string]struct{}{}, map[recordID]struct{}{}}
+		s.touched[id.tenant] = of
+	}
+	if id.stream == "" {
+		of.devices[id.device] = struct{}{}
+	} else {
+		of.series[id] = struct{}{}
 	}
 }
 

@@ -47,6 +47,27 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	})
 }
 
+// TestTouch_RecordsReadingAfterLateRequest finishes a request of the minute before the current one.
+// The next reading of the same device in the current minute is recorded all the same.
+func TestTouch_RecordsReadingAfterLateRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		w.send(reading("d", noon), reading("e", noon))
+		w.advance(2*time.Minute + time.Second)
+		w.send(reading("e", noon.Add(1)))
+		late := []varve.Reading{reading("d", noon.Add(1))}
+		must(t, w.touch(t.Context(), w.now().Add(-10*time.Second), late, w.store(late)))
+		if at, want := w.lastSeen("d"), w.now().Add(-10*time.Second); !at.Equal(want) {
+			t.Errorf("seen at %s, want %s", at, want)
+		}
+		w.advance(50 * time.Second)
+		w.send(reading("d", noon.Add(2)))
+		if at, want := w.lastSeen("d"), w.now(); !at.Equal(want) {
+			t.Errorf("seen at %s, want %s", at, want)
+		}
+	})
+}
+
 // TestTouch_RecordsArrivalPerMinute checks that the last-seen time depends on arrivals, not on
 // event times. Duplicates count, rejected readings do not. All readings of a device in one minute
 // cost one write.
