@@ -7,16 +7,21 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// versionsRead is the number of readings that a read requests to complete a page. A page must not end
-// between two versions of a reading.
-const versionsRead = 8
+// firstVersions is the number of readings that the first read requests to complete a page. A page must not
+// end between two versions of a reading.
+const firstVersions = 8
 
 // readVersions completes a page that ends between two versions of a reading. If it fails, the
 // source is in the state before the page.
+//
+// Each read requests twice as many readings as the one before, up to a whole page, because stores decode the
+// earlier versions of the reading in each read. Unless the query selects versions, only one of them stays in
+// memory.
 func (p *pager) readVersions(ctx context.Context, s *source, before *source) (cost store.Cost, err error) {
 	s.convertAll()
-	for split := true; split; {
-		page, err := p.readFew(ctx, s)
+	limit := firstVersions
+	for split := true; split; limit = max(limit, min(2*limit, p.limit())) {
+		page, err := p.readFew(ctx, s, limit)
 		cost.Add(page.Cost)
 		if err != nil {
 			s.begun, s.last, s.page = before.begun, before.last, nil
@@ -27,18 +32,19 @@ func (p *pager) readVersions(ctx context.Context, s *source, before *source) (co
 		s.buf.set(s.page, s.size)
 		s.more, split = page.More, page.Split
 		s.last = s.page[len(s.page)-1].Position()
+		p.omitReadings(s)
 	}
 	return cost, nil
 }
 
-// readFew reads the next few readings of a source into new memory.
-func (p *pager) readFew(ctx context.Context, s *source) (store.Page, error) {
+// readFew reads up to limit further readings of a source into new memory.
+func (p *pager) readFew(ctx context.Context, s *source, limit int) (store.Page, error) {
 	if s.archived == nil {
-		rng := p.q.rangeOf(s.Table, p.layout, &s.last, versionsRead)
+		rng := p.q.rangeOf(s.Table, p.layout, &s.last, limit)
 		rng.Damaged = p.damage.collect(p.q.SkipDamaged)
 		return p.e.opts.Reader.Read(ctx, rng, nil)
 	}
-	page, err := s.next(ctx, versionsRead)
+	page, err := s.next(ctx, limit)
 	for i := range page.Parts {
 		part := &page.Parts[i]
 		for k := range part.Len() {
