@@ -60,6 +60,23 @@ func (c *Column) Numbers(from, to int) (n Numbers) {
 	return n
 }
 
+// CountNumbers returns the number of readings in [from, to) that have a number.
+func (c *Column) CountNumbers(from, to int) int {
+	if len(c.Kinds) == 0 {
+		if c.Kind != varve.KindNumber {
+			return 0
+		}
+		return c.Count(from, to)
+	}
+	n := 0
+	for i := from; i < to; i++ {
+		if kind, _ := c.slot(i); kind == varve.KindNumber {
+			n++
+		}
+	}
+	return n
+}
+
 // coefficients summarizes elements of Column.Coefs. Their sum is high × 2^32 + low. So the sum of
 // fewer than 2^31 elements cannot overflow.
 type coefficients struct{ least, most, low, high int64 }

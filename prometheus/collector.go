@@ -24,6 +24,7 @@ type collector struct {
 	names    map[string]*samples // samples by field; nil for fields that the matchers exclude
 	lag      *samples            // samples of lagMetric; nil unless it is selected
 	taken    int                 // number of samples that takeNew has returned so far
+	counted  int                 // number of series that takeNewSeries has returned so far
 }
 
 // field returns the samples of a field, or nil if the matchers exclude it.
@@ -45,14 +46,13 @@ func (c *collector) field(name string) *samples {
 }
 
 func (c *collector) addPart(p *query.Part) {
-	rows := p.Len()
 	for i := range p.Columns {
 		part := &p.Columns[i]
 		c.addLags(part)
 		for j := range part.Block.Columns {
 			column := &part.Block.Columns[j]
 			if s := c.field(column.Name); s != nil {
-				s.addColumn(part, column, rows)
+				s.addColumn(part, column)
 			}
 		}
 	}
@@ -98,6 +98,22 @@ func (c *collector) takeNew() int {
 	}
 	added := kept - c.taken
 	c.taken = kept
+	return added
+}
+
+// takeNewSeries returns the number of series that got their first sample since its last call.
+func (c *collector) takeNewSeries() int {
+	found := 0
+	for _, s := range c.list {
+		if len(s.list) > 0 {
+			found++
+		}
+	}
+	if c.lag != nil && len(c.lag.list) > 0 {
+		found++
+	}
+	added := found - c.counted
+	c.counted = found
 	return added
 }
 

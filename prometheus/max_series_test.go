@@ -58,3 +58,23 @@ func TestSeries_BuildsTargetsUpToLimit(t *testing.T) {
 		t.Errorf("%v allocations, want less than one per pair", allocations)
 	}
 }
+
+// TestMaxSeries_EndsRead selects a device whose readings have one of 1000 fields each. The read must end
+// once it has found more series than the limit, which the count in the error shows.
+func TestMaxSeries_EndsRead(t *testing.T) {
+	for _, embedded := range []bool{false, true} {
+		w := newWorld(t, embedded, prometheus.Options{MaxSeries: 3})
+		for i := range 1000 {
+			w.send(reading(t, "a", noon.Add(time.Duration(i-1000)*time.Second), fmt.Sprintf("f%03d", i), "1"))
+		}
+		got, _ := w.ask(prometheus.Query{Text: `sum_over_time({device="a"}[1h])`, Start: noon.Add(time.Second)})
+		var found int
+		text := strings.Join(got, "; ")
+		if _, after, ok := strings.Cut(text, "matches "); ok {
+			fmt.Sscan(after, &found) //nolint:errcheck // found stays 0
+		}
+		if found <= 3 || found > 600 {
+			t.Errorf("embedded %t: %q, want an error before all 1000 series are read", embedded, text)
+		}
+	}
+}

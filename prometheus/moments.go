@@ -38,13 +38,13 @@ func (m *moments) atOrAfter(t int64) int64 {
 	}
 }
 
-// room returns an upper bound of the number of samples that are kept, given the number of readings and the
-// time of the last one.
-func (m *moments) room(readings int, last int64) int {
+// room returns an upper bound of the number of samples that are kept, given the number of numbers and the
+// time of the last reading.
+func (m *moments) room(numbers int, last int64) int {
 	if m.step == 0 {
-		return readings
+		return numbers
 	}
-	return int(min(int64(readings), max(last-m.first, 0)/m.step+2))
+	return int(min(int64(numbers), max(last-m.first, 0)/m.step+2))
 }
 
 func hasSubquery(expr parser.Expr) (has bool) {

@@ -20,7 +20,7 @@ func TestSamples_KeepsOnePerMoment(t *testing.T) {
 	hints := &storage.SelectHints{Start: 1, End: last, Step: step}
 	for name, add := range map[string]func(s *samples, b *block.Block, from, to int){
 		"columns": func(s *samples, b *block.Block, from, to int) {
-			s.addColumn(&block.Part{Block: b, From: from, To: to}, &b.Columns[0], to-from)
+			s.addColumn(&block.Part{Block: b, From: from, To: to}, &b.Columns[0])
 		},
 		"readings": func(s *samples, b *block.Block, from, to int) {
 			for i := from; i < to; i++ {
@@ -62,6 +62,33 @@ func TestMoments_KeepAll(t *testing.T) {
 		}
 		if len(s.list) != 100 {
 			t.Errorf("%s: %d samples, want 100", name, len(s.list))
+		}
+	}
+}
+
+// TestSamples_ReserveForNumbers adds columns in which one of 2000 readings has a number, or none. Each series
+// must have memory for its own samples only.
+func TestSamples_ReserveForNumbers(t *testing.T) {
+	const n = 2000
+	b := &block.Block{Times: make([]int64, n)}
+	slots := make([]int32, n)
+	for i := range slots {
+		b.Times[i] = int64(i) * int64(time.Second)
+		slots[i] = -1
+	}
+	slots[7] = 0
+	for name, c := range map[string]struct {
+		column block.Column
+		want   int
+	}{
+		"sparse": {block.Column{Kind: varve.KindNumber, Slots: slots, Coefs: []int64{5}, Exps: []int64{0}}, 1},
+		"text":   {block.Column{Kind: varve.KindString, Texts: make([]string, n)}, 0},
+		"mixed":  {block.Column{Kinds: make([]byte, n), Slots: slots}, 0},
+	} {
+		s := samples{}
+		s.addColumn(&block.Part{Block: b, From: 0, To: n}, &c.column)
+		if len(s.list) != c.want || cap(s.list) != c.want {
+			t.Errorf("%s: %d samples with memory for %d, want %d", name, len(s.list), cap(s.list), c.want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -113,12 +114,14 @@ func (v *queryStorage) readAll(ctx context.Context, hints *storage.SelectHints, 
 	if err != nil {
 		return nil, err
 	}
+	series := seriesCount{limit: v.opts.MaxSeries}
 	read := func(ctx context.Context, t *target) ([]*samples, error) {
-		return v.readSamples(ctx, t, hints, matchers)
+		return v.readSamples(ctx, t, hints, matchers, &series)
 	}
 	if marked {
 		read = func(ctx context.Context, t *target) ([]*samples, error) {
-			return v.readRollups(ctx, t, buckets, hints, matchers)
+			list, err := v.readRollups(ctx, t, buckets, hints, matchers)
+			return list, cmp.Or(err, series.add(len(list)))
 		}
 	}
 	found := make([][]*samples, len(targets))
@@ -132,14 +135,25 @@ func (v *queryStorage) readAll(ctx context.Context, hints *storage.SelectHints, 
 		return nil, err
 	}
 	list := slices.Concat(found...)
-	if len(list) > v.opts.MaxSeries {
-		return nil, errTooManySeries(len(list), v.opts.MaxSeries)
-	}
 	if err := v.reserveSeries(len(list), hints); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b *samples) int { return labels.Compare(a.metric, b.metric) })
 	return list, nil
+}
+
+// seriesCount counts the series with samples that a selector has found so far.
+type seriesCount struct {
+	found atomic.Int64
+	limit int
+}
+
+// add counts further series, and fails above the limit. So a read ends before it holds many more series.
+func (c *seriesCount) add(n int) error {
+	if found := int(c.found.Add(int64(n))); found > c.limit {
+		return errTooManySeries(found, c.limit)
+	}
+	return nil
 }
 
 func errTooManySeries(found, limit int) error {
@@ -219,7 +233,7 @@ func windowOf(first, last int64) varve.Window {
 }
 
 // readSamples returns the series of a device in a stream, with their samples from readings.
-func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher) ([]*samples, error) {
+func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storage.SelectHints, matchers []*labels.Matcher, series *seriesCount) ([]*samples, error) {
 	w := windowOf(hints.Start, hints.End)
 	if !w.From.Before(w.To) {
 		return nil, nil
@@ -247,7 +261,7 @@ func (v *queryStorage) readSamples(ctx context.Context, t *target, hints *storag
 		if err != nil {
 			return nil, err
 		}
-		if err := v.count(c.takeNew()); err != nil {
+		if err := cmp.Or(series.add(c.takeNewSeries()), v.count(c.takeNew())); err != nil {
 			return nil, err
 		}
 	}

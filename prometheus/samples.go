@@ -50,11 +50,15 @@ const lastMillisecond = math.MaxInt64/int64(time.Millisecond) - 1
 // millisecond returns the millisecond that contains an event time. Event times are not negative.
 func millisecond(nanoseconds int64) int64 { return nanoseconds / int64(time.Millisecond) }
 
-// addColumn appends the numbers of a column, in the order of their times. The argument "rows" is the number
-// of readings of the query.Part. The first call reserves memory for their samples.
-func (s *samples) addColumn(p *block.Part, c *block.Column, rows int) {
+// addColumn appends the numbers of a column, in the order of their times. The first call with numbers
+// reserves memory for its samples only, because a page may have many sparse columns.
+func (s *samples) addColumn(p *block.Part, c *block.Column) {
+	numbers := c.CountNumbers(p.From, p.To)
+	if numbers == 0 {
+		return
+	}
 	if s.list == nil {
-		s.list = make([]promql.FPoint, 0, s.moments.room(rows, millisecond(p.Times[p.To-1])))
+		s.list = make([]promql.FPoint, 0, s.moments.room(numbers, millisecond(p.Times[p.To-1])))
 	}
 	c.Decode()
 	if c.Plain {
