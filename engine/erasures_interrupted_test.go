@@ -70,3 +70,66 @@ func TestErasure_WaitsAfterInterruptedLastSearch(t *testing.T) {
 	clock = clock.Add(20 * time.Minute)
 	check("last search", erasures.Done)
 }
+
+// dropping is a store whose tables are being dropped, if the field "all" is set.
+type dropping struct {
+	*mem.Store
+	all bool
+}
+
+func (s *dropping) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
+	infos, err := s.Store.Tables(ctx, f)
+	for i := range infos {
+		if s.all {
+			infos[i].Status = store.Deleting
+		}
+	}
+	return infos, err
+}
+
+// TestErasure_WaitsForTableBeingDropped erases readings of a table that is being dropped. The drop is then
+// undone. The erasure must not be done before it has erased the readings of the table.
+func TestErasure_WaitsForTableBeingDropped(t *testing.T) {
+	clock := time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
+	now := func() time.Time { return clock }
+	st := &dropping{Store: mem.New(now)}
+	e, err := engine.Open(t.Context(), engine.Options{Store: st, Rotation: engine.DefaultRotation(), Now: now, NoRollups: true, Schedule: "@yearly"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	e.WaitForFirst()
+	tableOfOne(t, e, clock) // writes one reading
+	target := erasures.Target{Tenant: varve.DefaultTenant, Device: "d", Window: varve.AllTime()}
+	p, err := e.Erasures.Plan(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := e.Erasures.Begin(t.Context(), target, p.Digest(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.all = true
+	if _, err := e.Erasures.Plan(t.Context(), target); varve.FailureOf(err) != varve.Unavailable {
+		t.Errorf("plan during the drop: %v, want unavailable", err)
+	}
+	for range 4 {
+		if _, err := e.Erasures.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clock = clock.Add(time.Hour)
+	}
+	if r, err = e.Erasures.Get(t.Context(), r.ID); err != nil || r.State == erasures.Done || r.Problem == "" {
+		t.Errorf("during the drop: %+v, %v; want a problem", r, err)
+	}
+	st.all = false
+	for range 4 {
+		if _, err := e.Erasures.Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		clock = clock.Add(time.Hour)
+	}
+	if r, err = e.Erasures.Get(t.Context(), r.ID); err != nil || r.State != erasures.Done || len(r.Erased) != 1 || r.Erased[0].Readings != 1 {
+		t.Errorf("after the drop was undone: %+v, %v; want one erased reading and done", r, err)
+	}
+}

@@ -2,6 +2,7 @@ package erasures
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -84,7 +85,7 @@ type scope struct {
 }
 
 // find returns the streams and the tables that may have data of a target. It never includes tables
-// that belong to other programs.
+// that belong to other programs. It fails while one of the tables is being dropped.
 func (e *Eraser) find(ctx context.Context, t Target) (s scope, err error) {
 	s.Target = t
 	if t.Stream != "" {
@@ -99,8 +100,12 @@ func (e *Eraser) find(ctx context.Context, t Target) (s scope, err error) {
 	}
 	infos, err := e.opts.Store.Tables(ctx, store.Filter{Any: true, Window: t.Window, Details: true, Fresh: true})
 	for i := range infos {
-		if infos[i].Owned && infos[i].Status != store.Gone && infos[i].Status != store.Deleting {
-			s.tables = append(s.tables, infos[i])
+		switch in := &infos[i]; {
+		case !in.Owned || in.Status == store.Gone:
+		case in.Status == store.Deleting: // an interrupted drop may be undone, so its readings may stay
+			return s, &varve.Error{Failure: varve.Unavailable, RetryAfter: firstRetry, Message: fmt.Sprintf("table %s is being dropped: retry later", in.Table)}
+		default:
+			s.tables = append(s.tables, *in)
 		}
 	}
 	return s, err

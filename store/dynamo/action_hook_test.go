@@ -32,10 +32,14 @@ type actionHook struct {
 	action, code  string
 	before, after func()
 	lost          bool
+	dead          atomic.Bool  // if true, all requests fail
 	sent          atomic.Int64 // number of requests of the action so far
 }
 
 func (h *actionHook) RoundTrip(r *http.Request) (*http.Response, error) {
+	if h.dead.Load() {
+		return nil, errCut
+	}
 	isFirst := strings.HasSuffix(r.Header.Get("X-Amz-Target"), "."+h.action) && h.sent.Add(1) == 1
 	if isFirst && h.before != nil {
 		h.before()

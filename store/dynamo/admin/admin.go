@@ -133,19 +133,6 @@ func (a *Admin) Change(ctx context.Context, name string, plan func(*types.TableD
 	}
 }
 
-// Update changes a table and waits until the change is complete. If another change is in
-// progress, it waits for that change first. The change must be safe to repeat.
-func (a *Admin) Update(ctx context.Context, in *dynamodb.UpdateTableInput) error {
-	for try := 0; ; try++ {
-		if err := client.Pause(ctx, try); err != nil {
-			return fmt.Errorf("wait to update table %s: %w", aws.ToString(in.TableName), err)
-		}
-		if updated, err := a.TryUpdate(ctx, in); updated || err != nil {
-			return err
-		}
-	}
-}
-
 // TryUpdate changes a table and waits until the change is complete. It returns false if another
 // change is in progress. That may be the same change, if its answer was lost.
 func (a *Admin) TryUpdate(ctx context.Context, in *dynamodb.UpdateTableInput) (updated bool, err error) {

@@ -46,7 +46,12 @@ func IsTTLOn(d *types.TimeToLiveDescription) bool {
 
 // SetProtection turns the deletion protection of a table on or off.
 func (a *Admin) SetProtection(ctx context.Context, name string, on bool) error {
-	return a.Update(ctx, &dynamodb.UpdateTableInput{TableName: aws.String(name), DeletionProtectionEnabled: aws.Bool(on)})
+	return a.Change(ctx, name, func(d *types.TableDescription) (*dynamodb.UpdateTableInput, error) {
+		if aws.ToBool(d.DeletionProtectionEnabled) == on {
+			return nil, nil
+		}
+		return &dynamodb.UpdateTableInput{TableName: aws.String(name), DeletionProtectionEnabled: aws.Bool(on)}, nil
+	})
 }
 
 // EnableRecovery turns on the point-in-time recovery of a table.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
@@ -34,21 +33,18 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 			return err
 		}
 	}
-	if err := l.unprotectAndDelete(ctx, d); err != nil {
-		now, derr := l.admin.Describe(ctx, t.Name())
-		if derr == nil && now.TableStatus != types.TableStatusDeleting { // if the table is being deleted, only the answer was lost
-			unprotected := aws.ToBool(d.DeletionProtectionEnabled) && !aws.ToBool(now.DeletionProtectionEnabled)
-			return errors.Join(err, l.undoDrop(ctx, t, unprotected))
+	if err := l.unprotectAndDelete(ctx, t); err != nil {
+		undone, uerr := l.undoDrop(ctx, t)
+		if undone || uerr != nil {
+			return errors.Join(err, uerr)
 		}
-		if derr != nil && !client.IsNoTable(derr) {
-			return errors.Join(err, derr)
-		}
+		// The table is being deleted, so only the answer was lost.
 	}
 	return l.awaitDeleted(ctx, t)
 }
 
 // markDropping records that an owned table is being dropped, if the table may be dropped. From then on,
-// no other change of the table is possible.
+// only undoDrop changes the table.
 func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table) error {
 	return l.records.update(ctx, t, func(r *record) error {
 		in := store.Info{Table: t, Owned: true, Hold: r.Hold, Retired: r.Retired}
@@ -60,35 +56,59 @@ func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table) error {
 	})
 }
 
-// unprotectAndDelete begins the deletion of a table, and does not wait for its end.
-func (l *Lifecycle) unprotectAndDelete(ctx context.Context, d *types.TableDescription) error {
-	name := aws.ToString(d.TableName)
-	if aws.ToBool(d.DeletionProtectionEnabled) {
-		if err := l.admin.SetProtection(ctx, name, false); err != nil {
-			return err
-		}
+// unprotectAndDelete begins the deletion of a table, and does not wait for its end. It fails if another
+// process has undone the drop meanwhile.
+func (l *Lifecycle) unprotectAndDelete(ctx context.Context, t grid.Table) error {
+	if err := l.admin.SetProtection(ctx, t.Name(), false); err != nil {
+		return err
 	}
-	return l.admin.Delete(ctx, name)
+	r, err := l.records.read(ctx, t)
+	if err != nil {
+		return err
+	}
+	if r == nil || r.Phase != dropping {
+		return fmt.Errorf("drop %s: %w: it was restored meanwhile", t, store.ErrRefused)
+	}
+	return l.admin.Delete(ctx, t.Name())
 }
 
 const undoWithin = time.Minute
 
-// undoDrop makes a table usable again if it could not be deleted. The table stays retired. If the drop
-// has turned the deletion protection off, undoDrop turns it on.
-func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table, unprotected bool) error {
+// undoDrop makes a table usable again whose deletion has not begun. The table stays retired. It returns
+// false if the table is not owned, is missing, or is being deleted. It also works after the end of ctx.
+//
+// Another process may be dropping the table. So undoDrop changes the record first, and then turns the
+// deletion protection on. That process reads the record after it has turned the protection off. It
+// finds the record changed, or DynamoDB refuses the deletion, or the deletion began before.
+func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
-	if unprotected {
-		if err := l.admin.SetProtection(ctx, t.Name(), true); err != nil {
-			return err
-		}
+	d, err := l.describeKept(ctx, t)
+	if err != nil || d == nil {
+		return false, err
 	}
-	r, err := l.records.read(ctx, t)
-	if err != nil || r == nil || r.Phase != dropping {
-		return err
+	if owned, err := l.admin.Owns(ctx, d); err != nil || !owned {
+		return false, err
 	}
-	r.Phase = usable
-	return l.records.replace(ctx, t, r)
+	if err := l.records.changePhase(ctx, t, dropping, usable); err != nil {
+		return false, err
+	}
+	if err = l.admin.SetProtection(ctx, t.Name(), true); err == nil {
+		return true, nil
+	}
+	if d, derr := l.describeKept(ctx, t); derr == nil && d == nil { // the deletion began before
+		return false, l.records.changePhase(ctx, t, usable, dropping)
+	}
+	return false, err
+}
+
+// describeKept describes a table. It returns nil if the table is missing or is being deleted.
+func (l *Lifecycle) describeKept(ctx context.Context, t grid.Table) (*types.TableDescription, error) {
+	d, err := l.admin.Describe(ctx, t.Name())
+	if client.IsNoTable(err) || err == nil && d.TableStatus == types.TableStatusDeleting {
+		return nil, nil
+	}
+	return d, err
 }
 
 // awaitDeleted waits until a table is deleted, and then deletes its record. It stops if another

@@ -165,14 +165,34 @@ func (l *Lifecycle) CheckErasable(ctx context.Context, t grid.Table) error {
 	return store.Erasable(&store.Info{Table: t, Hold: r.Hold})
 }
 
-// Restore implements store.Lifecycle.
+// Restore implements store.Lifecycle. It also restores a table whose drop was interrupted before its
+// deletion.
 func (l *Lifecycle) Restore(ctx context.Context, t grid.Table) error {
+	if err := l.endDrop(ctx, t); err != nil {
+		return err
+	}
 	return l.records.update(ctx, t, func(r *record) error { r.Retired = time.Time{}; return nil })
 }
 
+// endDrop undoes a drop that was interrupted before the deletion of its table. If no drop was
+// interrupted, or if the table is being deleted, it does nothing.
+func (l *Lifecycle) endDrop(ctx context.Context, t grid.Table) error {
+	r, err := l.records.read(ctx, t)
+	if err != nil || r == nil || r.Phase != dropping {
+		return err
+	}
+	_, err = l.undoDrop(ctx, t)
+	return err
+}
+
 // Hold implements store.Lifecycle. While a table is on hold, DynamoDB does not delete its
-// expired rows.
+// expired rows. A hold also undoes a drop that was interrupted before the deletion of the table.
 func (l *Lifecycle) Hold(ctx context.Context, t grid.Table, reason string) error {
+	if reason != "" {
+		if err := l.endDrop(ctx, t); err != nil {
+			return err
+		}
+	}
 	if err := l.records.update(ctx, t, func(r *record) error { r.Hold = reason; return nil }); err != nil {
 		return err
 	}

@@ -72,6 +72,17 @@ func (s *Records) replace(ctx context.Context, t grid.Table, r *record) error {
 	return s.items.Put(ctx, r.item(t), sameVersion(read))
 }
 
+// changePhase changes the phase of a record. If the record is missing or in another phase, it does
+// nothing.
+func (s *Records) changePhase(ctx context.Context, t grid.Table, from, to phase) error {
+	r, err := s.read(ctx, t)
+	if err != nil || r == nil || r.Phase != from {
+		return err
+	}
+	r.Phase = to
+	return s.replace(ctx, t, r)
+}
+
 func sameVersion(v int64) store.Cond { return store.IfEquals("version", varve.IntValue(v)) }
 
 // delete deletes a record if it is in the given phase. Otherwise it does nothing.
