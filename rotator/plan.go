@@ -78,6 +78,13 @@ func (c TableCount) Missing() int { return c.Wanted - c.Existing }
 // Plan returns the actions that are due. The argument "tables" must be listed with
 // store.Filter.Details. Plan is a pure function.
 func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
+	plan := p.planAll(now, tables)
+	plan.limitDrops(p.WithDefaults().MaxDrops, nil)
+	return plan
+}
+
+// planAll is like Plan, but has all drops that are due.
+func (p Policy) planAll(now time.Time, tables []store.Info) Plan {
 	now = now.UTC()
 	b := builder{Policy: p.WithDefaults(), plan: Plan{Now: now, Tables: len(tables)}, existing: map[grid.Table]*store.Info{}}
 	for i := range tables {
@@ -91,8 +98,9 @@ func (p Policy) Plan(now time.Time, tables []store.Info) Plan {
 	for i := range tables {
 		b.planTable(&tables[i])
 	}
-	b.limitDrops()
-	slices.SortStableFunc(b.plan.Actions, func(a, c Action) int { return cmp.Compare(a.Kind, c.Kind) })
+	slices.SortStableFunc(b.plan.Actions, func(a, c Action) int {
+		return cmp.Or(cmp.Compare(a.Kind, c.Kind), a.Retired.Compare(c.Retired))
+	})
 	return b.plan
 }
 
@@ -220,31 +228,24 @@ func (b *builder) planDrop(in *store.Info) {
 	}
 }
 
-// limitDrops removes the drops above the limit. The tables that were retired first are dropped
-// first.
-func (b *builder) limitDrops() {
-	drops := 0
-	slices.SortStableFunc(b.plan.Actions, func(x, y Action) int {
-		return b.retired(x.Table).Compare(b.retired(y.Table))
-	})
-	b.plan.Actions = slices.DeleteFunc(b.plan.Actions, func(a Action) bool {
-		if a.Kind != Drop {
-			return false
+// limitDrops removes the drops above a limit. The tables that were retired first are dropped first, but
+// tables whose last drop has failed come after all others.
+func (p *Plan) limitDrops(limit int, failed map[grid.Table]bool) {
+	var first, last []grid.Table
+	for _, a := range p.Actions {
+		switch {
+		case a.Kind != Drop:
+		case failed[a.Table]:
+			last = append(last, a.Table)
+		default:
+			first = append(first, a.Table)
 		}
-		drops++
-		if drops <= b.MaxDrops {
-			return false
-		}
-		b.skip(b.existing[a.Table], "one run drops at most %d tables: the next run continues", b.MaxDrops)
-		return true
-	})
-}
-
-func (b *builder) retired(t grid.Table) time.Time {
-	if in := b.existing[t]; in != nil {
-		return in.Retired
 	}
-	return time.Time{}
+	why := map[grid.Table]string{}
+	for _, t := range slices.Concat(first, last)[min(limit, len(first)+len(last)):] {
+		why[t] = fmt.Sprintf("one run drops at most %d tables: the next run continues", limit)
+	}
+	p.skipActions(why)
 }
 
 // skipHeld removes the retirements and drops of tables that were put on hold after the plan was

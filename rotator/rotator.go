@@ -73,6 +73,7 @@ type Rotator struct {
 	expired time.Time  // time of the last successful deletion of expired readings; guarded by running
 	mu      sync.Mutex
 	health  Health
+	failed  map[grid.Table]bool // tables whose last drop by this process has failed; guarded by mu
 }
 
 // Health is the state of the rotation as this process knows it.
@@ -100,7 +101,7 @@ func New(o Options) *Rotator {
 	if o.Events.Refused == nil {
 		o.Events.Refused = func(grid.Table, error) {}
 	}
-	return &Rotator{opts: o, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
+	return &Rotator{opts: o, failed: map[grid.Table]bool{}, lease: lease.Manager{Items: o.Items, Now: o.Now, Holder: o.Holder, TTL: leaseTTL}}
 }
 
 // Policy returns the policy with its defaults.
@@ -135,12 +136,18 @@ func (r *Rotator) Plan(ctx context.Context, at time.Time) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	if !at.IsZero() {
-		p := r.opts.Policy.Plan(at, infos)
-		return p, r.skipNotArchived(ctx, &p)
+	var p Plan
+	if at.IsZero() {
+		p = r.opts.Policy.planAll(r.opts.Now(), infos)
+		err = r.skipTablesInUse(ctx, &p)
+	} else {
+		p = r.opts.Policy.planAll(at, infos)
 	}
-	p := r.opts.Policy.Plan(r.opts.Now(), infos)
-	return p, errors.Join(r.skipTablesInUse(ctx, &p), r.skipNotArchived(ctx, &p))
+	err = errors.Join(err, r.skipNotArchived(ctx, &p))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p.limitDrops(r.opts.Policy.MaxDrops, r.failed)
+	return p, err
 }
 
 // Run makes a plan and applies it. It returns the applied plan, even if some actions failed. The
@@ -257,6 +264,7 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		}
 		n := r.parallelActions(actions)
 		for _, out := range r.applyAll(ctx, actions[:n]) {
+			r.recordDrop(&out)
 			if hold := (*store.HoldError)(nil); errors.As(out.err, &hold) {
 				held[out.Table] = hold.Reason
 				continue
@@ -277,6 +285,19 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		actions = actions[n:]
 	}
 	return d, joinFirst(errs)
+}
+
+// recordDrop records whether a drop has failed, so that the next run tries other tables first.
+func (r *Rotator) recordDrop(out *outcome) {
+	if out.Kind != Drop {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.failed, out.Table)
+	if out.err != nil {
+		r.failed[out.Table] = true
+	}
 }
 
 // joinFirst joins the first errors of a run. The errors of a run often have the same cause, and
