@@ -10,6 +10,8 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/query"
+	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
@@ -153,5 +155,23 @@ func TestQuery_ChecksVersionOnce(t *testing.T) {
 		if one.read(); c.all.Load()-before != one.want {
 			t.Errorf("%s: %d requests, want %d", one.what, c.all.Load()-before, one.want)
 		}
+	}
+}
+
+// TestTables_CachesListOfEachClass lists the tables of several prefixes in turn, as queries of several
+// retention classes do. Each list must be loaded once.
+func TestTables_CachesListOfEachClass(t *testing.T) {
+	t.Parallel()
+	h := &actionHook{action: "ListTables"}
+	s := openWith(t, dynamo.Options{Client: hooked(standIn(t), h), Registry: "t_registry", CacheFor: time.Hour})
+	prefixes := []string{"a", "b", "c"}
+	for i := range 20 {
+		f := store.Filter{Prefixes: prefixes[i%len(prefixes):][:1], Window: varve.AllTime(), SkipEmpty: true, Version: "1"}
+		if _, err := s.Tables(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := h.sent.Load(); n != int64(len(prefixes)) {
+		t.Errorf("20 lists of %d prefixes sent %d requests, want %d", len(prefixes), n, len(prefixes))
 	}
 }

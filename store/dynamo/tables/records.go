@@ -23,8 +23,11 @@ type Records struct {
 	lists *cache.Cache[string, list] // cached lists of tables; every change of a record clears them
 }
 
+// maxLists is the number of cached lists. Queries use one list for each retention class.
+const maxLists = 100
+
 func newLists(age time.Duration) *cache.Cache[string, list] {
-	return cache.New[string, list](cache.Limits{Entries: 1, Age: age})
+	return cache.New[string, list](cache.Limits{Entries: maxLists, Age: age})
 }
 
 // read returns the record of a table, or nil if it is missing.
