@@ -210,7 +210,7 @@ func TestAccept_CountsReadingsOfTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	erased := func(r *varve.Reading) bool { return (r.Device[len(r.Device)-1]-'0')%2 == 1 }
-	if _, err := w.Erase(t.Context(), []grid.Table{table}, erased); err != nil {
+	if _, err := w.Erase(t.Context(), []grid.Table{table}, erased, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.Put(t.Context(), earlier[0]); err != nil {

@@ -98,7 +98,7 @@ func TestAccept_KeepsMergedArchiveOfEarlierRecord(t *testing.T) {
 // erasures. A later erasure deletes the files of all archives of the table.
 func TestAccept_NumbersManifestAboveAllOthers(t *testing.T) {
 	w := newDamagedWorld(t)
-	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00007" }); err != nil {
+	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00007" }, nil); err != nil {
 		t.Fatal(err)
 	}
 	var err error
@@ -119,7 +119,7 @@ func TestAccept_NumbersManifestAboveAllOthers(t *testing.T) {
 	if err := json.Unmarshal(body, &m); err != nil || len(m.Replaces) != 1 || m.Replaces[0].Readings != manyReadings {
 		t.Errorf("replaces %+v, %v", m.Replaces, err)
 	}
-	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00000" }); err != nil {
+	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00000" }, nil); err != nil {
 		t.Fatal(err)
 	}
 	if r, _, err = w.Catalog().Get(t.Context(), table); err != nil {

@@ -131,7 +131,7 @@ func TestAccept_RefusesErasureOnHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00007" }); err != nil {
+	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00007" }, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.store.Put(t.Context(), earlier[0]); err != nil {

@@ -106,7 +106,7 @@ func TestAccept_AfterRestoreOfRecords(t *testing.T) {
 
 func (w *mergeWorld) eraseDevice(t *rapid.T) {
 	covers := genCover(t)
-	_, err := w.whole().Erase(context.Background(), w.tables, covers)
+	_, err := w.whole().Erase(context.Background(), w.tables, covers, nil)
 	must(t, err)
 	for _, tb := range w.tables {
 		w.want[tb] = slices.DeleteFunc(slices.Clone(w.want[tb]), func(r varve.Reading) bool { return covers(&r) })
@@ -174,7 +174,7 @@ func TestAccept_KeepsMergedArchiveOfTableWithoutRecord(t *testing.T) {
 		first, other := w.tables[0], w.tables[1]
 		w.accept(t, first)
 		erased := ofDevice("a")
-		_, err := a.Erase(ctx, []grid.Table{first}, erased)
+		_, err := a.Erase(ctx, []grid.Table{first}, erased, nil)
 		if err == nil || !strings.Contains(err.Error(), "may have the only copy of") {
 			t.Fatalf("erasure while %s has no record: %v", other, err)
 		}
@@ -187,7 +187,7 @@ func TestAccept_KeepsMergedArchiveOfTableWithoutRecord(t *testing.T) {
 			w.accept(t, tb)
 		}
 		w.check(t)
-		_, err = a.Erase(ctx, []grid.Table{first}, erased)
+		_, err = a.Erase(ctx, []grid.Table{first}, erased, nil)
 		must(t, err)
 		w.want[first] = slices.DeleteFunc(w.want[first], func(r varve.Reading) bool { return erased(&r) })
 		w.check(t)

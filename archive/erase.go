@@ -17,17 +17,25 @@ import (
 // Erase rewrites the archives of tables without the covered readings. It returns the number of erased readings
 // by table. All other readings stay as they are. Tables of one merged archive should be erased in one call.
 //
+// Before each rewrite, Erase calls the function "begin" unless it is nil, and fails if it fails. So the caller
+// can record that readings are being erased. If no archive has covered readings, "begin" is not called.
+//
 // The new files are read back and recounted before the records change. After that, the files of all earlier
 // archives of the tables are deleted. Erase may be repeated after an interruption. It fails with a
 // store.HoldError if an archive is on hold. The caller makes sure that no table is on hold.
-func (a *Archiver) Erase(ctx context.Context, tables []grid.Table, covers func(*varve.Reading) bool) (erased map[grid.Table]int64, err error) {
+func (a *Archiver) Erase(
+	ctx context.Context, tables []grid.Table, covers func(*varve.Reading) bool, begin func(context.Context) error,
+) (erased map[grid.Table]int64, err error) {
+	if begin == nil {
+		begin = func(context.Context) error { return nil }
+	}
 	erased = map[grid.Table]int64{}
 	for _, t := range tables {
 		if err := a.catalog.checkErasable(ctx, t); err != nil {
 			return erased, err
 		}
 	}
-	e := eraser{merger: merger{a}, tables: tables, covers: covers, erased: erased, complete: map[string]bool{}}
+	e := eraser{merger: merger{a}, tables: tables, covers: covers, begin: begin, erased: erased, complete: map[string]bool{}}
 	for _, t := range tables {
 		if err := e.eraseTable(ctx, t); err != nil {
 			return erased, fmt.Errorf("erase readings of archive %s: %w", t, err)
@@ -39,9 +47,10 @@ func (a *Archiver) Erase(ctx context.Context, tables []grid.Table, covers func(*
 type eraser struct {
 	merger
 	tables   []grid.Table
-	covers   func(*varve.Reading) bool // reports whether to erase a reading of these tables
-	erased   map[grid.Table]int64      // number of erased readings by table
-	complete map[string]bool           // names of merged archives that need no further erasure
+	covers   func(*varve.Reading) bool   // reports whether to erase a reading of these tables
+	begin    func(context.Context) error // called before each rewrite
+	erased   map[grid.Table]int64        // number of erased readings by table
+	complete map[string]bool             // names of merged archives that need no further erasure
 }
 
 // checkErasable fails if the archive of a table is on hold, being written or being deleted.
@@ -86,7 +95,7 @@ func (e *eraser) eraseTable(ctx context.Context, t grid.Table) error {
 		}
 	}
 	if found && r.Merged == "" {
-		n, err := e.eraseFrom(ctx, &r, e.covers)
+		n, err := e.eraseFrom(ctx, &r)
 		e.erased[t] += n
 		if err != nil {
 			return err
@@ -140,14 +149,14 @@ func (r *Record) checkWhole() error {
 	}
 }
 
-func (a *Archiver) eraseFrom(ctx context.Context, r *Record, covers func(*varve.Reading) bool) (erased int64, err error) {
-	m, err := a.files.manifest(ctx, r)
+func (e *eraser) eraseFrom(ctx context.Context, r *Record) (erased int64, err error) {
+	m, err := e.files.manifest(ctx, r)
 	if err != nil {
 		return 0, err
 	}
 	rest := 0
-	err = a.files.eachBlockExactly(ctx, m, r.Dir, func(b *block.Block) error {
-		n := countCovered(b, covers)
+	err = e.files.eachBlockExactly(ctx, m, r.Dir, func(b *block.Block) error {
+		n := countCovered(b, e.covers)
 		erased, rest = erased+int64(n), rest+b.Len()-n
 		return nil
 	})
@@ -158,14 +167,17 @@ func (a *Archiver) eraseFrom(ctx context.Context, r *Record, covers func(*varve.
 		return 0, contentError{fmt.Errorf("%d readings, the manifest has %d", int64(rest)+erased, m.Readings)}
 	}
 	if erased > 0 {
-		if err := a.rewrite(ctx, r, m, int64(rest), covers); err != nil {
+		if err := e.begin(ctx); err != nil {
+			return 0, err
+		}
+		if err := e.rewrite(ctx, r, m, int64(rest), e.covers); err != nil {
 			return 0, err
 		}
 	}
-	if err := a.deleteLeftovers(ctx, r); err != nil { // an attempt that died may have erased readings
+	if err := e.deleteLeftovers(ctx, r); err != nil { // an attempt that died may have erased readings
 		return erased, err
 	}
-	return erased, a.deleteEarlier(ctx, r)
+	return erased, e.deleteEarlier(ctx, r)
 }
 
 func countCovered(b *block.Block, covers func(*varve.Reading) bool) (n int) {

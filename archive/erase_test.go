@@ -45,7 +45,7 @@ func TestErase_RemovesCoveredReadingsAlone(t *testing.T) {
 				covers := genCover(t)
 				p := genProcess(t)
 				a := archiver(s, faultyItems{s, p}, faultyObjects{objects, p}, faultySource{s, p})
-				erased, err := a.Erase(ctx, []grid.Table{table}, covers)
+				erased, err := a.Erase(ctx, []grid.Table{table}, covers, nil)
 				n := erased[table]
 				if err != nil && p.at < 0 && !strings.Contains(err.Error(), "by hand") {
 					t.Fatalf("without a fault: %v", err)
@@ -85,7 +85,7 @@ func TestReader_AsksForRetryDuringErasure(t *testing.T) {
 			return
 		}
 		erased := a.want[0].Device
-		_, err := a.archiver.Erase(context.Background(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == erased })
+		_, err := a.archiver.Erase(context.Background(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == erased }, nil)
 		must(t, err)
 		rng := store.Range{Table: table, Series: a.want[len(a.want)-1].Series, Window: varve.AllTime()}
 		if _, err := a.read(&rng, 100); varve.FailureOf(err) != varve.Unavailable || !strings.Contains(err.Error(), table.Name()) {

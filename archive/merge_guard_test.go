@@ -106,7 +106,7 @@ func TestErase_HeedsHoldDuringErasure(t *testing.T) {
 			must(t, err)
 			before = int(r.Readings)
 		}}
-		_, err := w.archiverOf(items, w.objects).Erase(context.Background(), w.tables[:2], covers)
+		_, err := w.archiverOf(items, w.objects).Erase(context.Background(), w.tables[:2], covers, nil)
 		if items.n > 0 {
 			t.Skip("the erasure reads fewer records")
 		}
@@ -131,14 +131,14 @@ func TestErase_LeavesNoFileAfterDiscard(t *testing.T) {
 			_, err := a.Merge(ctx, nil, true)
 			must(t, err)
 		}}
-		_, err := w.archiverOf(w.store, objects).Erase(ctx, w.tables, covers)
+		_, err := w.archiverOf(w.store, objects).Erase(ctx, w.tables, covers, nil)
 		if objects.do != nil {
 			t.Skip("no archive was rewritten")
 		}
 		if err == nil {
 			t.Fatalf("the erasure succeeded without its files")
 		}
-		_, err = a.Erase(ctx, w.tables, covers)
+		_, err = a.Erase(ctx, w.tables, covers, nil)
 		must(t, err)
 		w.mergeAll(t, a)
 		list, err := a.Catalog().ListMerged(ctx)
@@ -177,7 +177,7 @@ func TestMerge_ComparesNoFilesAtRest(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err = observed.Erase(ctx, w.tables, ofDevice("a"))
+		_, err = observed.Erase(ctx, w.tables, ofDevice("a"), nil)
 		must(t, err)
 		if most := 3 * parts; objects.reads > most {
 			t.Fatalf("%d reads of parts, want at most %d", objects.reads, most)

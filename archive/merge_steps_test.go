@@ -121,7 +121,7 @@ func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 			t.Fatalf("leftovers: %v, %v", left, err)
 		}
 		covers := func(r *varve.Reading) bool { return r.Device == "a" && tb.Window().Contains(r.Time) }
-		_, err = a.Erase(ctx, []grid.Table{tb}, covers)
+		_, err = a.Erase(ctx, []grid.Table{tb}, covers, nil)
 		must(t, err)
 		w.want[tb] = slices.DeleteFunc(w.want[tb], func(r varve.Reading) bool { return covers(&r) })
 		w.check(t)

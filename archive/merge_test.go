@@ -157,7 +157,7 @@ func (w *mergeWorld) erase(t *rapid.T) {
 		}
 	}
 	p := genProcess(t)
-	n, err := w.archiver(p).Erase(ctx, tables, covers)
+	n, err := w.archiver(p).Erase(ctx, tables, covers, nil)
 	for _, tb := range tables {
 		rest := slices.DeleteFunc(slices.Clone(w.want[tb]), func(r varve.Reading) bool { return covers(&r) })
 		erased := len(w.want[tb]) - len(rest)

@@ -93,6 +93,9 @@ func (e *eraser) eraseMerged(ctx context.Context, m *Merged) error {
 	if err != nil || len(x.erased) == 0 && x.dropped == 0 {
 		return err
 	}
+	if err := e.begin(ctx); err != nil {
+		return err
+	}
 	next, err := e.rewriteMerged(ctx, m, old, x, records)
 	if err != nil {
 		return e.removeDiscarded(ctx, &next, err)

@@ -96,7 +96,7 @@ func TestMerge_KeepsOnlyCopyAfterRestore(t *testing.T) {
 		w.restoreRecords(t, backup)
 		files := w.mergedFiles(t)
 		a := w.whole()
-		_, _ = a.Erase(ctx, w.tables[len(w.tables)-1:], ofDevice("a")) // it fails unless it finds nothing to erase
+		_, _ = a.Erase(ctx, w.tables[len(w.tables)-1:], ofDevice("a"), nil) // it fails unless it finds nothing to erase
 		for range 3 {
 			_, _ = a.Merge(ctx, nil, true) // it reports missing archives, or points all records to the merged one
 		}

@@ -55,7 +55,7 @@ func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 			}
 			must(t, err)
 			discarded++
-			_, err = a.Erase(ctx, []grid.Table{table}, func(*varve.Reading) bool { return true })
+			_, err = a.Erase(ctx, []grid.Table{table}, func(*varve.Reading) bool { return true }, nil)
 			must(t, err)
 			must(t, objects.List(ctx, "", func(o objectstore.Object) error {
 				t.Errorf("step %d: %s is left", step, o.Key)
@@ -104,7 +104,7 @@ func TestErase_RemovesFilesOfDiedAttempt(t *testing.T) {
 				t.Fatalf("step %d: an erasure would not search the archive", step)
 			}
 			covers := func(r *varve.Reading) bool { return r.Device == "added" }
-			_, err = whole.Erase(ctx, []grid.Table{table}, covers)
+			_, err = whole.Erase(ctx, []grid.Table{table}, covers, nil)
 			must(t, err)
 			checkErased(t, objects, covers)
 		}

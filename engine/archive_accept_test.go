@@ -109,7 +109,7 @@ func TestAcceptArchive_ChangesNothingInTable(t *testing.T) {
 	w.run(400 * day)
 	w.ArchiveTables()
 	earlier := w.archiveItems()
-	if _, err := w.Archiver.Erase(t.Context(), []grid.Table{table}, func(*varve.Reading) bool { return true }); err != nil {
+	if _, err := w.Archiver.Erase(t.Context(), []grid.Table{table}, func(*varve.Reading) bool { return true }, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.restoreItems(earlier)

@@ -32,20 +32,29 @@ const day = 24 * time.Hour
 // days.
 func openArchiveWorld(t *testing.T) *archiveWorld {
 	t.Helper()
+	return openArchiveWorldOn(t, func(w *archiveWorld) (store.Store, error) {
+		return local.Open(local.Options{Dir: filepath.Join(w.root, "data"), MinFree: -1, Now: w.now})
+	})
+}
+
+func (w *archiveWorld) now() time.Time { return w.clock }
+
+// openArchiveWorldOn is like openArchiveWorld, on the store that the function "open" opens.
+func openArchiveWorldOn(t *testing.T, open func(*archiveWorld) (store.Store, error)) *archiveWorld {
+	t.Helper()
 	w := &archiveWorld{t: t, root: t.TempDir(), clock: time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)}
-	now := func() time.Time { return w.clock }
 	var err error
 	if w.objects, err = folder.Open(filepath.Join(w.root, "archive"), folder.Shared); err != nil {
 		t.Fatal(err)
 	}
-	st, err := local.Open(local.Options{Dir: filepath.Join(w.root, "data"), MinFree: -1, Now: now})
+	st, err := open(w)
 	if err != nil {
 		t.Fatal(err)
 	}
 	policy := engine.DefaultRotation()
 	policy.Drop, policy.ArchiveFirst = true, true
 	w.Engine, err = engine.Open(t.Context(), engine.Options{
-		Store: st, Rotation: policy, Now: now, NoRollups: true,
+		Store: st, Rotation: policy, Now: w.now, NoRollups: true,
 		Archive: engine.Archive{Objects: w.objects, Prefix: "p", ExactCounts: true, Retention: 30 * day, Merge: true},
 	})
 	if err != nil {

@@ -57,7 +57,7 @@ func TestErasure_RewritesArchives(t *testing.T) {
 	if r := w.finish("y", erasures.Held); len(r.Erased) != 0 || len(r.Holds) != 1 || r.Holds[0].Hold != "case 7" || archived() != 4 {
 		t.Errorf("%+v, the archive on hold has %d readings", r, archived())
 	}
-	if _, err := w.Archiver.Erase(t.Context(), []grid.Table{table}, func(*varve.Reading) bool { return true }); err == nil || archived() != 4 {
+	if _, err := w.Archiver.Erase(t.Context(), []grid.Table{table}, func(*varve.Reading) bool { return true }, nil); err == nil || archived() != 4 {
 		t.Errorf("archive on hold: %v", err)
 	}
 	w.holdArchive(table, "")

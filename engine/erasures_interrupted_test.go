@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/archive"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/erasures"
 	"github.com/varvedb/varve/store"
@@ -131,5 +132,61 @@ func TestErasure_WaitsForTableBeingDropped(t *testing.T) {
 	}
 	if r, err = e.Erasures.Get(t.Context(), r.ID); err != nil || r.State != erasures.Done || len(r.Erased) != 1 || r.Erased[0].Readings != 1 {
 		t.Errorf("after the drop was undone: %+v, %v; want one erased reading and done", r, err)
+	}
+}
+
+// dying is a store of a process that dies after it has completed an archive, if the field "dies" is set. A dead
+// process writes no items.
+type dying struct {
+	*mem.Store
+	dies, dead bool
+}
+
+func (s *dying) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
+	if s.dead {
+		return errFlaky
+	}
+	err := s.Store.Put(ctx, it, conds...)
+	_, isAttempt := it.Attrs["attempts"]
+	s.dead = s.dies && err == nil && it.PK == archive.RecordsPK && !isAttempt
+	return err
+}
+
+// TestErasure_WaitsAfterInterruptedArchive erases readings from an archive that was on hold. The process dies
+// after it has rewritten the archive, in each state that an erasure may have then. The next search finds nothing.
+// It must not end the erasure, because it has not waited since the deletion.
+func TestErasure_WaitsAfterInterruptedArchive(t *testing.T) {
+	for _, before := range []erasures.State{erasures.Settling, erasures.Held} {
+		t.Run(string(before), func(t *testing.T) {
+			var st *dying
+			w := openArchiveWorldOn(t, func(w *archiveWorld) (store.Store, error) {
+				st = &dying{Store: mem.New(w.now)}
+				return st, nil
+			})
+			table := tableOfOne(t, w.Engine, w.clock)
+			w.run(400 * day)
+			w.ArchiveTables()
+			w.run(10 * day)
+			w.holdArchive(table, "case 7")
+			r := w.finish("d", before)
+			w.holdArchive(table, "")
+			w.clock = w.clock.Add(20 * time.Minute)
+			st.dies = true
+			if _, err := w.Erasures.Run(t.Context()); err == nil || !st.dead {
+				t.Fatalf("the process did not die: %v", err)
+			}
+			st.dies, st.dead = false, false
+			w.clock = w.clock.Add(20 * time.Minute)
+			for _, want := range []erasures.State{erasures.Settling, erasures.Done} {
+				_, err := w.Erasures.Run(t.Context())
+				if err == nil {
+					r, err = w.Erasures.Get(t.Context(), r.ID)
+				}
+				if err != nil || r.State != want {
+					t.Fatalf("%+v, %v, want state %s", r, err, want)
+				}
+				w.clock = w.clock.Add(20 * time.Minute)
+			}
+		})
 	}
 }

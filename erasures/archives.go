@@ -155,13 +155,10 @@ func (p *pass) eraseTogether(ctx context.Context, tables []grid.Table) error {
 	x := store.Erasure{Window: r.Window, Arrived: r.Arrived}
 	erased, failed := p.e.opts.Archiver.Erase(ctx, tables, func(rd *varve.Reading) bool {
 		return rd.Tenant == r.Tenant && rd.Device == r.Device && (r.Stream == "" || rd.Stream == r.Stream) && x.Covers(rd.Time, rd.Arrived)
-	})
+	}, p.begin)
 	for _, t := range slices.SortedFunc(maps.Keys(erased), grid.Table.Compare) {
 		if n := erased[t]; n > 0 {
 			p.erased += n
-			if r.State == Settling {
-				r.State = Erasing // an interruption must not end the erasure before the delay
-			}
 			r.Erased = addCount(r.Erased, archiveOf+t.Name(), r.Stream, n)
 			if err := p.e.put(ctx, r); err != nil {
 				return errors.Join(failed, err)

@@ -82,7 +82,7 @@ func TestFindArchives_FindsLeftoversOfRecordedTables(t *testing.T) {
 	}
 	var erasing error
 	erase := func() {
-		_, erasing = a.Erase(t.Context(), tables[1:], func(r *varve.Reading) bool { return r.Device == "gone" })
+		_, erasing = a.Erase(t.Context(), tables[1:], func(r *varve.Reading) bool { return r.Device == "gone" }, nil)
 	}
 	opts.Objects = interrupted{objects, &erase}
 	if _, err := archive.New(opts).Merge(t.Context(), nil, true); err == nil || erasing == nil {

@@ -70,7 +70,7 @@ func acceptErased(t *testing.T, a *archive.Archiver, items store.Items) {
 		t.Fatal(err)
 	}
 	device := readingOf(0, clock(), 0).Device
-	erased, err := a.Erase(t.Context(), tables, func(r *varve.Reading) bool { return r.Device == device })
+	erased, err := a.Erase(t.Context(), tables, func(r *varve.Reading) bool { return r.Device == device }, nil)
 	if err != nil || erased[tables[0]] != 1000 {
 		t.Fatal(erased, err)
 	}
