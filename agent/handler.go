@@ -19,12 +19,13 @@ import (
 	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/ingest"
+	"github.com/varvedb/varve/internal/stall"
 )
 
 const (
 	// requestLimit is the time limit of a request.
 	requestLimit = 15 * time.Minute
-	// stallLimit is how long the local API waits for the next bytes of a body.
+	// stallLimit is how long the local API waits for a client that makes no progress.
 	stallLimit = time.Minute
 	// maxConnections is the maximum number of connections of each listener.
 	maxConnections = 128
@@ -39,8 +40,8 @@ func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Han
 	options := func(door string) writes.Options {
 		return writes.Options{
 			Ingester: newIngester(door), Lines: s.LineMapping(), Now: a.opts.Now, Fail: fail,
-			Limits: writes.Limits{Body: int64(s.HTTP.MaxBody), Request: requestLimit, Stall: stallLimit},
-			Grant:  func(*http.Request) *apikeys.Grant { return writer },
+			MaxBody: int64(s.HTTP.MaxBody),
+			Grant:   func(*http.Request) *apikeys.Grant { return writer },
 		}
 	}
 	readings, lines := &writes.Readings{Options: options("http")}, &writes.Lines{Options: options("influx")}
@@ -62,7 +63,7 @@ func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Han
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		fail(w, r, varve.Errorf(varve.NotFound, "%s: not found: an agent only accepts readings; query the server", r.URL.Path), nil)
 	})
-	return a.guard(mux)
+	return stall.Handler(a.guard(mux), stall.Limits{Stall: stallLimit, Body: requestLimit})
 }
 
 // limited wraps a handler with a limit on concurrent requests. Further requests wait.

@@ -12,7 +12,6 @@ import (
 type answerLines struct {
 	control *http.ResponseController
 	w       http.ResponseWriter
-	stall   time.Duration
 	gone    context.CancelCauseFunc
 	last    time.Time
 }
@@ -29,17 +28,13 @@ func (l *answerLines) begin() error {
 // rested returns the time since the last line, or the head of the answer, was sent.
 func (l *answerLines) rested() time.Duration { return time.Since(l.last) }
 
-// send writes a line. It calls gone if the client disconnected, or does not read the line within stall.
+// send writes a line. It calls gone if the client disconnected, or does not read the line within limits.stall.
 func (l *answerLines) send(line any) {
 	text, err := json.Marshal(line)
 	if err != nil {
 		text = []byte(`{"error":"the line cannot be shown"}`)
 	}
 	l.last = time.Now()
-	if err := ignoreUnsupported(l.control.SetWriteDeadline(l.last.Add(l.stall))); err != nil {
-		l.gone(err)
-		return
-	}
 	if _, err := l.w.Write(append(text, '\n')); err != nil {
 		l.gone(err)
 		return

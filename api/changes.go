@@ -45,14 +45,13 @@ type changesHandler struct {
 	reads    *reads
 	waiting  *semaphore.Weighted
 	draining context.Context
-	stall    time.Duration
 	now      func() time.Time
 }
 
 func newChanges(a *responder, d *directory, r *reads, draining context.Context, o *Options) *changesHandler {
 	return &changesHandler{
 		responder: a, directory: d, reader: o.Changes, reads: r, waiting: semaphore.NewWeighted(maxWaiting),
-		draining: draining, stall: o.Limits.Stall, now: o.Now,
+		draining: draining, now: o.Now,
 	}
 }
 
@@ -368,14 +367,11 @@ func (a *changesAnswer) end() error {
 	return nil
 }
 
-// flush sends the text in a.out in pieces, and empties a.out.
+// flush sends the text in a.out, and empties a.out.
 func (a *changesAnswer) flush() error {
 	a.sent = true
-	for part := range slices.Chunk(a.out, piece) {
-		_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall)) // the error is ignored, because the ResponseWriter of a test has no deadlines
-		if _, err := a.w.Write(part); err != nil {
-			return errNotTaken
-		}
+	if _, err := a.w.Write(a.out); err != nil {
+		return errNotTaken
 	}
 	a.out = a.out[:0]
 	return nil

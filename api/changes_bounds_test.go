@@ -68,8 +68,8 @@ type deadlines struct {
 	largest, late int
 }
 
-func (d *deadlines) SetWriteDeadline(time.Time) error {
-	d.isNew = true
+func (d *deadlines) SetWriteDeadline(t time.Time) error {
+	d.isNew = !t.IsZero()
 	return nil
 }
 

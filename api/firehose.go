@@ -86,7 +86,7 @@ func (h *firehoseHandler) addRoutes(o *operations) {
 
 func (h *firehoseHandler) deliver(w http.ResponseWriter, r *http.Request) {
 	d := &firehoseRequest{firehoseHandler: h, r: r, id: r.Header.Get("X-Amz-Firehose-Request-Id"), at: h.now()}
-	if err := d.read(w); err != nil {
+	if err := d.read(); err != nil {
 		h.fail(w, r, err)
 		return
 	}
@@ -107,7 +107,7 @@ type firehoseRequest struct {
 }
 
 // read reads the body of the request, and stores its records.
-func (d *firehoseRequest) read(w http.ResponseWriter) error {
+func (d *firehoseRequest) read() error {
 	if err := checkFirehoseVersion(d.r.Header); err != nil {
 		return err
 	}
@@ -129,9 +129,7 @@ func (d *firehoseRequest) read(w http.ResponseWriter) error {
 	if err := checkFirehoseName("header.X-Amz-Firehose-Request-Id", d.id); err != nil {
 		return err
 	}
-	limits := d.limits
-	limits.Body = min(limits.Body, maxFirehose)
-	body, err := writes.OpenBody(w, d.r, limits.body())
+	body, err := writes.OpenBody(d.r, min(d.limits.Body, maxFirehose))
 	if err != nil {
 		return err
 	}

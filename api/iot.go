@@ -117,7 +117,7 @@ func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAn
 	if err != nil {
 		return a, err
 	}
-	body, err := writes.OpenBody(w, r, h.limits.body())
+	body, err := writes.OpenBody(r, h.limits.Body)
 	if err != nil {
 		return a, err
 	}

@@ -29,7 +29,6 @@ type readingsHandler struct {
 	conditions *health.Conditions
 	archive    *Archive
 	reads      *reads
-	stall      time.Duration // time limit for a client that reads nothing
 	now        func() time.Time
 }
 
@@ -109,13 +108,11 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is collected up to flushAt bytes, and then sent in parts of at most piece bytes. A client must read
-// each part within limits.stall. JSON with full pages is collected up to fullFlushAt bytes: if it ends before,
+// An answer is collected up to flushAt bytes, and then sent. JSON with full pages is collected up to fullFlushAt bytes: if it ends before,
 // it has a length and needs fewer writes.
 const (
 	flushAt     = 64 << 10
 	fullFlushAt = 256 << 10
-	piece       = 128 << 10
 	maxKept     = 2 << 20 // largest buffer that is reused for another answer
 )
 
@@ -287,11 +284,8 @@ func (a *answer) begin() {
 func (a *answer) flush() error {
 	a.sent = true
 	withheld := a.arrow.withheld(a.out)
-	for part := range slices.Chunk(a.out[:len(a.out)-withheld], piece) {
-		a.extend()
-		if _, err := a.w.Write(part); err != nil {
-			return fmt.Errorf("%w: %w", errNotTaken, err)
-		}
+	if _, err := a.w.Write(a.out[:len(a.out)-withheld]); err != nil {
+		return fmt.Errorf("%w: %w", errNotTaken, err)
 	}
 	a.out = append(a.out[:0], a.out[len(a.out)-withheld:]...)
 	return nil
@@ -371,10 +365,4 @@ func (a *answer) explain() error {
 		})
 	}
 	return writeJSON(a.w, body)
-}
-
-// extend gives the client more time to read the answer.
-func (a *answer) extend() {
-	// Ignore the error: the ResponseWriter of a test has no deadlines.
-	_ = http.NewResponseController(a.w).SetWriteDeadline(time.Now().Add(a.h.stall))
 }

@@ -81,9 +81,6 @@ func problemOf(err error, e *varve.Error, status int) wire.Problem {
 // aboutErrorLine describes the answers of cutOff in the OpenAPI document.
 const aboutErrorLine = "An answer that fails midway is cut off, and has no trailers. In NDJSON, a line with the member error, a problem, comes last. "
 
-// errorLineWithin limits the time to send the line with an error.
-const errorLineWithin = 10 * time.Second
-
 // cutOff reports an error that occurs after a part of the answer was sent, and ends the connection.
 // Without the end of the body and without trailers, no client can mistake the part for the whole answer. An
 // answer in NDJSON first gets a line with the error.
@@ -92,7 +89,6 @@ func (a *responder) cutOff(w http.ResponseWriter, r *http.Request, f wire.Format
 	if f == wire.NDJSON && !clientGone(r, err) {
 		e := classify(err)
 		// A Problem can always be marshaled.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(errorLineWithin)) // the failed read may have used up the earlier deadline
 		line, _ := wire.MarshalJSON(wire.ErrorLine{Error: problemOf(err, e, statusOf(e))})
 		writeBytes(w, append(line, '\n'))
 		_ = http.NewResponseController(w).Flush() // the connection ends in any case

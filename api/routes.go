@@ -49,7 +49,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		newIoT(a, s.newReceiver(doorIoT), o),
 		&readingsHandler{
 			responder: a, directory: d, query: o.Query, conditions: o.Conditions, archive: &o.Archive, reads: s.reads,
-			stall: o.Limits.Stall, now: o.Now,
+			now: o.Now,
 		},
 		newChanges(a, d, s.reads, draining, o),
 		&whyHandler{responder: a, query: o.Query, streams: o.Streams, devices: o.Devices, rejects: o.Rejects, rotator: o.Rotator, archive: o.Archive, reads: s.reads, now: o.Now},
@@ -58,7 +58,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 		&digestsHandler{responder: a, directory: d, reader: newReconciler(s.reads, o), keyring: o.Receipts, now: o.Now},
 		&countsHandler{responder: a, directory: d, engine: aggregates, now: o.Now},
 		&aggregateHandler{
-			responder: a, directory: d, archive: &o.Archive, stall: o.Limits.Stall, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory), engine: aggregates,
+			responder: a, directory: d, archive: &o.Archive, now: o.Now, memory: semaphore.NewWeighted(aggregateMemory), engine: aggregates,
 		},
 		&rollupsHandler{responder: a, directory: d, reader: o.Rollups, aggregator: o.Aggregator, reads: s.reads, now: o.Now},
 		&verifyHandler{responder: a, verify: o.Verify, limits: o.Limits, draining: draining},
@@ -91,7 +91,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 // writeOptions returns the parts that the handlers of writes use.
 func (s *Server) writeOptions(d door, o *Options) writes.Options {
 	return writes.Options{
-		Ingester: s.newIngester(d), Limits: o.Limits.body(), Lines: o.Influx.Lines, Now: o.Now,
+		Ingester: s.newIngester(d), MaxBody: o.Limits.Body, Lines: o.Influx.Lines, Now: o.Now,
 		Grant: func(r *http.Request) *apikeys.Grant { return grantOf(r.Context()) }, Fail: s.failWrite,
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/alerts"
 	"github.com/varvedb/varve/api/wire"
-	"github.com/varvedb/varve/api/writes"
 	"github.com/varvedb/varve/apikeys"
 	"github.com/varvedb/varve/changes"
 	"github.com/varvedb/varve/clocks"
@@ -22,6 +21,7 @@ import (
 	"github.com/varvedb/varve/health"
 	"github.com/varvedb/varve/ingest"
 	"github.com/varvedb/varve/ingest/records"
+	"github.com/varvedb/varve/internal/stall"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/receipts"
 	"github.com/varvedb/varve/rejects"
@@ -137,10 +137,6 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-func (l Limits) body() writes.Limits {
-	return writes.Limits{Body: l.Body, Request: l.Request, Stall: l.Stall}
-}
-
 // Events has callbacks. A nil callback is not called.
 type Events struct {
 	// Failed is called after a request failed through a fault of the server.
@@ -182,6 +178,7 @@ type Server struct {
 	*responder
 	guard     *guard
 	mux       *http.ServeMux
+	handler   http.Handler // calls route, within the limits of stalls
 	metrics   *metrics
 	routes    []string
 	reads     *reads
@@ -212,6 +209,7 @@ func New(opts Options) *Server {
 		r.addRoutes(o)
 	}
 	s.mux.HandleFunc("/", s.notFound)
+	s.handler = stall.Handler(http.HandlerFunc(s.route), stall.Limits{Stall: opts.Limits.Stall, Body: opts.Limits.Request})
 	o.describeKeys()
 	return s
 }
@@ -229,7 +227,10 @@ func (s *Server) NewSQSReceiver() *records.Receiver { return s.newReceiver(doorS
 func (s *Server) Drain() { s.drain() }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// route checks the key and the host of a request, and calls the handler of its route.
+func (s *Server) route(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	r, err := s.guard.enter(r)
 	if err != nil {

@@ -74,7 +74,7 @@ func (h *snapshotsHandler) postSnapshot(w http.ResponseWriter, r *http.Request) 
 func (h *snapshotsHandler) waitForEnd(w http.ResponseWriter, r *http.Request, made wire.Snapshot) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	defer cancel(nil)
-	lines := &answerLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}
+	lines := &answerLines{control: http.NewResponseController(w), w: w, gone: cancel}
 	if err := lines.begin(); err != nil {
 		h.fail(w, r, err)
 		return

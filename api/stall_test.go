@@ -12,7 +12,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -123,4 +126,108 @@ func TestHangingWrite_PermitsRetry(t *testing.T) {
 			t.Errorf("sent again: %d %s", r.status, r.body)
 		}
 	}
+}
+
+// serveHTTP serves s by HTTP/1 or HTTP/2 with small buffers for answers. Each end of a request is
+// sent to ended.
+func (s *server) serveHTTP(http2 bool) (web *httptest.Server, ended chan struct{}) {
+	s.t.Helper()
+	ended = make(chan struct{}, 10)
+	web = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.api.ServeHTTP(w, r)
+		ended <- struct{}{}
+	}))
+	web.Config.ConnState = func(c net.Conn, state http.ConnState) {
+		if tcp, ok := c.(*net.TCPConn); ok && state == http.StateNew {
+			_ = tcp.SetWriteBuffer(4096) // so that an answer soon waits for its client
+		}
+	}
+	if web.EnableHTTP2 = http2; http2 {
+		web.StartTLS()
+	} else {
+		web.Start()
+	}
+	s.t.Cleanup(web.Close)
+	return web, ended
+}
+
+// TestUnreadAnswer_EndsRequest checks that a request ends if its client reads nothing, although the
+// answer is written as a whole. Otherwise the request would hold its place and memory.
+func TestUnreadAnswer_EndsRequest(t *testing.T) {
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 100 * time.Millisecond })
+	names, text := []string{}, strings.Repeat("x", 60<<10)
+	for i := range 100 {
+		names = append(names, fmt.Sprintf("d%d", i))
+		s.write(readingOf(names[i], noon, `"a":"`+text+`"`))
+	}
+	latest := "/v1/streams/weather/latest?devices=" + url.QueryEscape(strings.Join(names, ","))
+	for _, c := range []struct {
+		method, path, body string
+		http2              bool
+	}{
+		{method: http.MethodGet, path: latest},
+		{method: http.MethodGet, path: latest, http2: true},
+		{method: http.MethodPost, path: writePath, body: strings.Repeat(`{"device":"`+strings.Repeat("é", 200)+`"}`+"\n", 10_000)},
+	} {
+		web, ended := s.serveHTTP(c.http2)
+		req, err := http.NewRequestWithContext(t.Context(), c.method, web.URL+c.path, strings.NewReader(c.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Content-Type", "application/x-ndjson")
+		resp, err := web.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s %.40s: HTTP/%d: the request is under way", c.method, c.path, resp.ProtoMajor)
+		}
+		if n, err := io.Copy(io.Discard, resp.Body); err == nil {
+			t.Errorf("%s %.40s: HTTP/%d: all %d bytes were sent", c.method, c.path, resp.ProtoMajor, n)
+		}
+		resp.Body.Close()
+	}
+}
+
+// TestHTTP2_PermitsPausesOfServer checks that the store may need longer for a batch, or for a page,
+// than a client may stall.
+func TestHTTP2_PermitsPausesOfServer(t *testing.T) {
+	const readings = 3000
+	list := make([]string, readings)
+	for i := range list { // 6 MB, more than a client sends before the server reads
+		list[i] = readingOf("d1", noon.Add(-time.Duration(i)*time.Second), `"a":"`+strings.Repeat("x", 2000)+`"`)
+	}
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 250 * time.Millisecond })
+	web, _ := s.serveHTTP(true)
+	var calls atomic.Int32
+	calls.Store(1)
+	pause := func(grid.Table) error {
+		if calls.Add(1) == 2 {
+			<-time.After(600 * time.Millisecond)
+		}
+		return nil
+	}
+	s.store.set(&s.store.write, pause)
+	resp, err := web.Client().Post(web.URL+writePath, "application/x-ndjson", strings.NewReader(strings.Join(list, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.ProtoMajor != 2 || resp.StatusCode != http.StatusOK {
+		t.Errorf("HTTP/%d: %d %.200s %v", resp.ProtoMajor, resp.StatusCode, text, err)
+	}
+	resp.Body.Close()
+	s.store.set(&s.store.write, nil)
+	calls.Store(0)
+	s.store.set(&s.store.read, pause)
+	if resp, err = web.Client().Get(web.URL + with(readPath, "format", "ndjson")); err != nil {
+		t.Fatal(err)
+	}
+	text, err = io.ReadAll(resp.Body)
+	if n := strings.Count(string(text), "\n"); err != nil || n != readings {
+		t.Errorf("%d readings, %v; want %d", n, err, readings)
+	}
+	resp.Body.Close()
 }

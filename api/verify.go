@@ -81,7 +81,7 @@ func (h *verifyHandler) postVerify(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(h.draining, func() { cancel(errDraining) })()
 	stuck := time.AfterFunc(h.limits.Request, func() { cancel(errStuck) })
 	defer stuck.Stop()
-	lines := &answerLines{control: http.NewResponseController(w), w: w, stall: h.limits.Stall, gone: cancel}
+	lines := &answerLines{control: http.NewResponseController(w), w: w, gone: cancel}
 	if err := lines.begin(); err != nil {
 		h.fail(w, r, err)
 		return

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -16,68 +15,22 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// Limits bounds the bodies of requests.
-type Limits struct {
-	Body    int64         // maximum length after decompression, in bytes
-	Request time.Duration // time limit of a request
-	Stall   time.Duration // longest time without progress on a connection
-}
-
-// OpenBody returns the decompressed body of a request. Reads fail if the decompressed length exceeds the
-// limit, or if the client stalls.
-func OpenBody(w http.ResponseWriter, r *http.Request, l Limits) (io.ReadCloser, error) {
-	limit := l.Body
-	raw := &patient{
-		ReadCloser: r.Body, control: http.NewResponseController(w),
-		stall: l.Stall, until: time.Now().Add(l.Request),
-	}
+// OpenBody returns the decompressed body of a request. Reads fail if the decompressed length exceeds
+// the argument "limit", in bytes.
+func OpenBody(r *http.Request, limit int64) (io.ReadCloser, error) {
 	switch encoding := strings.ToLower(r.Header.Get("Content-Encoding")); encoding {
 	case "", "identity":
 		if r.ContentLength > limit {
 			return nil, &http.MaxBytesError{Limit: limit}
 		}
-		return &bounded{in: raw, close: raw.Close, left: limit, limit: limit}, nil
+		return &bounded{in: r.Body, close: r.Body.Close, left: limit, limit: limit}, nil
 	case "gzip":
-		return openGzip(raw, limit)
+		return openGzip(r.Body, limit)
 	case "zstd":
-		return openZstd(raw, limit)
+		return openZstd(r.Body, limit)
 	default:
 		return nil, Unsupported("Content-Encoding", "%q is not understood: use gzip, zstd or none", encoding)
 	}
-}
-
-// patient is a body that extends the deadline of the connection before every read, up to the time limit
-// of the request. At the end of the body, it removes the deadline. The server may then need longer for
-// its answer than a client may stall.
-type patient struct {
-	io.ReadCloser
-	control *http.ResponseController
-	stall   time.Duration
-	until   time.Time
-}
-
-func (p *patient) Read(b []byte) (int, error) {
-	deadline := time.Now().Add(p.stall)
-	if deadline.After(p.until) {
-		deadline = p.until
-	}
-	if err := p.wait(deadline); err != nil {
-		return 0, err
-	}
-	n, err := p.ReadCloser.Read(b)
-	if errors.Is(err, io.EOF) {
-		if err := p.wait(time.Time{}); err != nil {
-			return n, err
-		}
-	}
-	return n, err
-}
-
-func (p *patient) wait(until time.Time) error {
-	if err := p.control.SetReadDeadline(until); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil
 }
 
 var gzips sync.Pool

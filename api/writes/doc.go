@@ -7,7 +7,7 @@
 //   - [Readings] serves bodies in all formats of readings.
 //   - [Lines] serves the routes of clients of InfluxDB.
 //   - [Options] has the parts that both need, such as the ingester.
-//   - [OpenBody] returns a decompressed body within its [Limits].
+//   - [OpenBody] returns a decompressed body of limited length.
 //
 // A handler checks no key and no host. The server must check them before, and provide the rights of
 // the request with Options.Grant.

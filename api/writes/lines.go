@@ -92,7 +92,7 @@ func (h *Lines) Write(w http.ResponseWriter, r *http.Request, database string) {
 	}
 	defer session.Close()
 	var rejected lineRejects
-	if err := h.readLines(w, r, session, o, &rejected); err != nil {
+	if err := h.readLines(r, session, o, &rejected); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = varve.Errorf(varve.Invalid, "the body was cut off: send all lines again")
 		}
@@ -104,12 +104,12 @@ func (h *Lines) Write(w http.ResponseWriter, r *http.Request, database string) {
 
 // readLines stores the lines of the body, and adds the rejected lines to the argument "rejected". An error
 // means that the rest of the body was not stored.
-func (h *Lines) readLines(w http.ResponseWriter, r *http.Request, session *ingest.Session, o lineOptions, rejected *lineRejects) error {
+func (h *Lines) readLines(r *http.Request, session *ingest.Session, o lineOptions, rejected *lineRejects) error {
 	r.Body = session.Body(r.Context(), r.Body)
 	if isEmpty, err := peekBody(r); isEmpty || err != nil {
 		return err
 	}
-	body, err := OpenBody(w, r, h.Limits)
+	body, err := OpenBody(r, h.MaxBody)
 	if err != nil {
 		return err
 	}

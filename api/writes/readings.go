@@ -17,7 +17,8 @@ import (
 // Options are the parts that handlers of writes need.
 type Options struct {
 	Ingester *ingest.Ingester
-	Limits   Limits
+	// MaxBody is the maximum length of a body after decompression, in bytes.
+	MaxBody int64
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *wire.LineMapping
 	Now   func() time.Time
@@ -59,7 +60,7 @@ func (h *Readings) Post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer session.Close()
-	if err := h.readBody(w, r, session, list); err != nil {
+	if err := h.readBody(r, session, list); err != nil {
 		if errors.Is(err, io.ErrUnexpectedEOF) {
 			err = varve.Errorf(varve.Invalid, "the body was cut off: what came before is counted here, send the rest again")
 		}
@@ -70,7 +71,7 @@ func (h *Readings) Post(w http.ResponseWriter, r *http.Request) {
 }
 
 // readBody stores the readings of the body. An error means that the rest of the body was not stored.
-func (h *Readings) readBody(w http.ResponseWriter, r *http.Request, session *ingest.Session, list *rejections) error {
+func (h *Readings) readBody(r *http.Request, session *ingest.Session, list *rejections) error {
 	defaults, columns, arrival, err := defaultsOf(r, h.Grant(r).Tenant)
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (h *Readings) readBody(w http.ResponseWriter, r *http.Request, session *ing
 	arrived := h.Now()
 	defaults.Lines, defaults.Now = h.Lines, func() time.Time { return arrived }
 	r.Body = session.Body(r.Context(), r.Body)
-	body, err := OpenBody(w, r, h.Limits)
+	body, err := OpenBody(r, h.MaxBody)
 	if err != nil {
 		return err
 	}

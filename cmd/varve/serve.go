@@ -262,6 +262,8 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler, secur
 	return &http.Server{
 		Handler: handler, TLSConfig: secured, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),
+		// The deadline of a stream does not end a write that waits for the connection.
+		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: c.Limits.Stall},
 		DisableGeneralOptionsHandler: true, // that handler would answer without a key
 	}
 }
