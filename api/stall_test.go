@@ -20,8 +20,8 @@ import (
 	"time"
 )
 
-// halfSent sends the head of a write and only a part of its body, and returns the answer.
-func (s *server) halfSent(head, part string) *reply {
+// halfSent sends the head of a write to a path and only a part of its body, and returns the answer.
+func (s *server) halfSent(path, head, part string) *reply {
 	s.t.Helper()
 	conn, err := net.Dial("tcp", s.Listener.Addr().String())
 	if err != nil {
@@ -31,7 +31,7 @@ func (s *server) halfSent(head, part string) *reply {
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s", writePath, head, part); err != nil {
+	if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\n%s\r\n%s", path, head, part); err != nil {
 		s.t.Fatal(err)
 	}
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -56,7 +56,7 @@ func TestStalledBody_Gets408(t *testing.T) {
 			if strings.HasPrefix(head, "T") && part != "" {
 				part = fmt.Sprintf("%x\r\n%s\r\n", len(part), part)
 			}
-			p := s.halfSent(head, part).problem(http.StatusRequestTimeout, "", "stalled")
+			p := s.halfSent(writePath, head, part).problem(http.StatusRequestTimeout, "", "stalled")
 			if p.Tally == nil {
 				t.Errorf("%q: no counts", head)
 			}
@@ -71,7 +71,9 @@ func TestStalledBody_Gets408(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, part := range []string{"", packed.String()} {
-		s.halfSent("Content-Length: 5000\r\nContent-Encoding: gzip\r\n", part).problem(http.StatusRequestTimeout, "", "stalled")
+		const head = "Content-Length: 5000\r\nContent-Encoding: gzip\r\n"
+		s.halfSent(writePath, head, part).problem(http.StatusRequestTimeout, "", "stalled")
+		s.halfSent("/api/v2/write?bucket=x", head, part).influxError(http.StatusServiceUnavailable, "unavailable", "stalled")
 	}
 	if n := s.failures(); n > 0 {
 		t.Errorf("%d failures were told of: %v", n, s.failed)
