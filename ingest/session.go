@@ -326,8 +326,12 @@ type yielding struct {
 func (y yielding) Read(p []byte) (int, error) {
 	held := y.turn.End()
 	n, err := y.ReadCloser.Read(p)
-	if held && err == nil {
-		err = y.turn.Begin(y.ctx, true)
+	if !held {
+		return n, err
+	}
+	// After an error, too, the session decodes and writes the readings before it.
+	if late := y.turn.Begin(y.ctx, true); late != nil && (err == nil || errors.Is(err, io.EOF)) {
+		err = late
 	}
 	return n, err
 }
