@@ -215,8 +215,8 @@ func (s *Session) Read(ctx context.Context, src *Source) error {
 // and charges nothing. It returns the number of readings.
 func (s *Session) Check(ctx context.Context, src *Source) (readings int64, err error) {
 	reader, err := wire.NewReader(&s.mem, src.Format, src.Body, src.Defaults, src.Columns)
-	for err == nil {
-		if err = s.turn.Begin(ctx, true); err != nil {
+	for large := src.Large; err == nil; large = true {
+		if err = s.turn.Begin(ctx, large); err != nil {
 			return readings, err
 		}
 		s.batch.Reset()

@@ -98,3 +98,17 @@ func TestBody_FailsWithoutTurn(t *testing.T) {
 		t.Errorf("%v, want %v", err, w.failure)
 	}
 }
+
+// TestCheck_BeginsAsSmall checks that the check of a small body takes the turn of a small one, and only
+// further batches the turn of a large one.
+func TestCheck_BeginsAsSmall(t *testing.T) {
+	w := &watched{}
+	if n, err := w.begin(t).Check(t.Context(), source(wire.NDJSON, lines(1))); n != 1 || err != nil || w.begun[0] {
+		t.Errorf("%d readings, %v, large turns: %v; want 1 reading and a small turn", n, err, w.begun)
+	}
+	w = &watched{}
+	n, err := w.begin(t).Check(t.Context(), source(wire.NDJSON, lines(wire.BatchReadings+1)))
+	if n != wire.BatchReadings+1 || err != nil || len(w.begun) < 2 || w.begun[0] || !w.begun[1] {
+		t.Errorf("%d readings, %v, large turns: %v; want a small turn and then large ones", n, err, w.begun)
+	}
+}
