@@ -186,7 +186,7 @@ func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 		held := time.Duration(rapid.IntRange(0, 4).Draw(rt, "for")) * time.Second
 		gap := time.Duration(rapid.IntRange(0, 5).Draw(rt, "gap")) * time.Second
 		w.rule(gapped(5, held, gap))
-		scale := rapid.SampledFrom([]int{1, 1, 3600}).Draw(rt, "scale") // a write has parts that are far apart
+		scale := rapid.SampledFrom([]int{1, 1, 86400}).Draw(rt, "scale") // a write has parts that are far apart
 		var all []varve.Reading
 		for range rapid.IntRange(1, 25).Draw(rt, "n") {
 			v := rapid.SampledFrom([]int64{1, 2, 8, 9}).Draw(rt, "v")

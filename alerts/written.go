@@ -9,8 +9,9 @@ import (
 
 const (
 	// farApart is the minimum time between two parts of a write that are evaluated separately. If a write
-	// has an old and a new reading, an evaluation of both would read all stored readings between them.
-	farApart = time.Hour
+	// has an old and a new reading, an evaluation of both would read all stored readings between them. An
+	// upload of hourly readings has one part.
+	farApart = 24 * time.Hour
 	// maxParts bounds the parts of a write, because each of them needs reads of records.
 	maxParts = 8
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// text formats the parts in hours. A part has the number of its first and its last hour, "?" if the
+// text formats the parts in days. A part has the number of its first and its last day, "?" if the
 // condition may hold for the first reading, and "●" or "○" if all readings agree.
 func (w writes) text() string {
 	var all []string
@@ -26,7 +26,7 @@ func (w writes) text() string {
 }
 
 func TestWrites_HaveDistantParts(t *testing.T) {
-	const hour = int(farApart / 1e9)
+	const day = int(farApart / 1e9)
 	type reading struct {
 		at             int
 		mayHold, fails bool
@@ -36,14 +36,14 @@ func TestWrites_HaveDistantParts(t *testing.T) {
 		add    []reading
 		want   string
 	}{
-		{"one", []reading{{hour, true, false}}, "1-1?●"},
-		{"neither", []reading{{hour, false, false}}, ""},
-		{"near", []reading{{hour, true, false}, {2*hour - 1, true, false}}, "1-1?●"},
-		{"distant", []reading{{hour, true, false}, {2 * hour, false, true}}, "1-1?● 2-2○"},
-		{"distant, in any order", []reading{{9 * hour, true, false}, {hour, false, true}, {5 * hour, false, true}}, "1-1○ 5-5○ 9-9?●"},
-		{"a reading joins two parts", []reading{{hour, true, false}, {5*hour/2 + 1, false, true}, {7 * hour / 4, true, false}}, "1-2?"},
-		{"an earlier reading of a part", []reading{{hour + 9, false, true}, {hour, true, false}}, "1-1?"},
-		{"a correction", []reading{{hour, false, true}, {hour, true, true}}, "1-1?"},
+		{"one", []reading{{day, true, false}}, "1-1?●"},
+		{"neither", []reading{{day, false, false}}, ""},
+		{"near", []reading{{day, true, false}, {2*day - 1, true, false}}, "1-1?●"},
+		{"distant", []reading{{day, true, false}, {2 * day, false, true}}, "1-1?● 2-2○"},
+		{"distant, in any order", []reading{{9 * day, true, false}, {day, false, true}, {5 * day, false, true}}, "1-1○ 5-5○ 9-9?●"},
+		{"a reading joins two parts", []reading{{day, true, false}, {5*day/2 + 1, false, true}, {7 * day / 4, true, false}}, "1-2?"},
+		{"an earlier reading of a part", []reading{{day + 9, false, true}, {day, true, false}}, "1-1?"},
+		{"a correction", []reading{{day, false, true}, {day, true, true}}, "1-1?"},
 	} {
 		var w writes
 		for _, r := range c.add {
@@ -57,10 +57,10 @@ func TestWrites_HaveDistantParts(t *testing.T) {
 
 // TestWrites_JoinClosestParts adds more distant readings than a write may have parts.
 func TestWrites_JoinClosestParts(t *testing.T) {
-	const hour = int(farApart / 1e9)
+	const day = int(farApart / 1e9)
 	var w writes
 	for _, at := range []int{1, 10, 20, 30, 33, 40, 50, 60, 70, 72} {
-		w.add(second(at*hour), true, false)
+		w.add(second(at*day), true, false)
 	}
 	if got, want := w.text(), "1-1?● 10-10?● 20-20?● 30-33?● 40-40?● 50-50?● 60-60?● 70-72?●"; got != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -29,12 +29,12 @@ func TestObserve_ReadsNoReadingsBetweenDistantReadings(t *testing.T) {
 		w.send(valued(count*every, 9))
 		w.send(valued(count*every+1, 1))
 		before := w.read
-		w.send(valued(-2*3600, 1), valued(count*every+2, 9))
+		w.send(valued(-2*86400, 1), valued(count*every+2, 9))
 		if got := w.read - before; got > 10 {
 			t.Errorf("%s: %d readings are read, at most 10", c.reason, got)
 		}
-		w.send(valued(-2*3600-1, 9), valued(count*every+3, 1))
-		if got, want := strings.ReplaceAll(w.summary(), "L", ""), "-7201--7201--7200 50000-50000-50001 50002-50002-50003"; got != want {
+		w.send(valued(-2*86400-1, 9), valued(count*every+3, 1))
+		if got, want := strings.ReplaceAll(w.summary(), "L", ""), "-172801--172801--172800 50000-50000-50001 50002-50002-50003"; got != want {
 			t.Errorf("%s: %s, want %s", c.reason, got, want)
 		}
 	}

@@ -108,8 +108,8 @@ func (a *answer) release() {
 	answers.Put(a)
 }
 
-// An answer is collected up to flushAt bytes, and then sent. JSON with full pages is collected up to fullFlushAt bytes: if it ends before,
-// it has a length and needs fewer writes.
+// An answer is collected up to flushAt bytes, and then sent. JSON with full pages is collected up to
+// fullFlushAt bytes: if it ends before, it has a length and needs fewer writes.
 const (
 	flushAt     = 64 << 10
 	fullFlushAt = 256 << 10
