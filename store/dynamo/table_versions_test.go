@@ -1,7 +1,10 @@
 package dynamo_test
 
 import (
+	"bytes"
+	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -70,5 +74,45 @@ func TestTables_KeepsVersionOfSlowList(t *testing.T) {
 	slow.Wait()
 	if n := list(version); n != 1 {
 		t.Errorf("after the slow list: the newer version has %d tables, want 1", n)
+	}
+}
+
+// TestConfirm_NeverRepeatsVersion loses the answer to a change of the catalog's version. Another process
+// changes the version before the request is repeated. The version must not become the earlier one again.
+func TestConfirm_NeverRepeatsVersion(t *testing.T) {
+	t.Parallel()
+	url := standIn(t)
+	other := openWith(t, dynamo.Options{Client: dynamotest.Client(url), Registry: "t_registry"})
+	version := func() string {
+		t.Helper()
+		found, err := other.Get(t.Context(), []store.Key{other.VersionKey()}, true)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%d version items, %v", len(found), err)
+		}
+		return found[0].Attrs[store.VersionAttr].Text()
+	}
+	first, second := tableOf("a", someTime), tableOf("b", someTime)
+	var seen []string
+	link := detour(func(op string, body []byte, next func() (*http.Response, error)) (*http.Response, error) {
+		resp, err := next()
+		if op != "PutItem" || !bytes.Contains(body, []byte(`"CATALOG"`)) || len(seen) > 0 || err != nil {
+			return resp, err
+		}
+		seen = append(seen, version())
+		send(t, other, second, sensor(someTime, "v", varve.IntValue(1)))
+		seen = append(seen, version())
+		return nil, errors.Join(errCut, resp.Body.Close())
+	})
+	s := openWith(t, dynamo.Options{Client: hooked(url, link), Registry: "t_registry"})
+	for _, tb := range []grid.Table{first, second} {
+		if err := other.Create(t.Context(), tb, store.Hot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := send(t, s, first, sensor(someTime, "v", varve.IntValue(1))); got != "s" {
+		t.Errorf("verdict %s, want s", got)
+	}
+	if last := version(); len(seen) != 2 || slices.Contains(seen, last) || seen[0] == seen[1] {
+		t.Errorf("versions %v, then %s; want three different ones", seen, last)
 	}
 }

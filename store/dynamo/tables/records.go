@@ -2,9 +2,9 @@ package tables
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/varvedb/varve"
@@ -128,9 +128,31 @@ func (s *Records) update(ctx context.Context, t grid.Table, change func(*record)
 // VersionKey returns the key of the item with the catalog's version.
 func VersionKey() store.Key { return store.Key{PK: "CATALOG", SK: recordsPK} }
 
-// changeVersion sets the catalog's version to a new random value.
+// changeVersion raises the catalog's version. If the answer to a change is lost, its repetition cannot set
+// an earlier version once more, because each change names the version before it.
 func (s *Records) changeVersion(ctx context.Context) error {
-	return s.items.Put(ctx, store.Item{Key: VersionKey(), Attrs: map[string]varve.Value{
-		store.VersionAttr: varve.StringValue(rand.Text()),
-	}})
+	for try := 0; ; try++ {
+		if err := client.Pause(ctx, try); err != nil {
+			return err
+		}
+		it, err := s.items.GetOne(ctx, VersionKey())
+		if err != nil {
+			return err
+		}
+		// Without a number, such as the random text of earlier programs, the time is a new version.
+		last, read := time.Now().UnixNano(), store.IfAbsent()
+		if it != nil {
+			v := it.Attrs[store.VersionAttr]
+			read = store.IfEquals(store.VersionAttr, v)
+			if n, err := strconv.ParseInt(v.Text(), 10, 64); err == nil {
+				last = n
+			}
+		}
+		err = s.items.Put(ctx, store.Item{Key: VersionKey(), Attrs: map[string]varve.Value{
+			store.VersionAttr: varve.StringValue(strconv.FormatInt(last+1, 10)),
+		}}, read)
+		if !errors.Is(err, store.ErrCondition) {
+			return err
+		}
+	}
 }
