@@ -199,19 +199,15 @@ func (a deviceCommands) get() *cobra.Command {
 }
 
 func (a deviceCommands) showDevice(d *wire.DeviceBody) error {
-	g := listing{header: []string{"device", d.Device}}
+	g := listing{header: []string{"what", "value"}}
 	for _, row := range [][2]string{
-		{"status", d.Status}, {"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware},
+		{"device", d.Device}, {"status", d.Status}, {"name", d.Name}, {"type", d.Type}, {"location", d.Location}, {"firmware", d.Firmware},
 		{"attributes", string(d.Attributes)}, {"labels", labelText(d.Labels)}, {"retention", d.Retention}, {"last seen", momentOrNever(d.LastSeenAt)},
 		{"created", moment(d.CreatedAt)}, {"updated", moment(d.UpdatedAt)},
 	} {
 		if row[1] != "" {
 			g.add(row[0], row[1])
 		}
-	}
-	if a.output == "table" {
-		g.rows = append([][]string{g.header}, g.rows...)
-		g.header = []string{"what", "value"}
 	}
 	return a.show(&g, d)
 }

@@ -224,13 +224,13 @@ func (a erasureCommands) get() *cobra.Command {
 }
 
 func (a erasureCommands) showErasure(e *wire.ErasureBody) error {
-	g := listing{header: []string{"erasure", e.ID}}
+	g := listing{header: []string{"what", "value"}}
 	registration := ""
 	if e.Registration {
 		registration = "erased"
 	}
 	for _, row := range [][2]string{
-		{"device", e.Device}, {"tenant", e.Tenant}, {"stream", e.Stream}, {"from", limitText(e.From)}, {"to", limitText(e.To)},
+		{"erasure", e.ID}, {"device", e.Device}, {"tenant", e.Tenant}, {"stream", e.Stream}, {"from", limitText(e.From)}, {"to", limitText(e.To)},
 		{"state", e.State}, {"problem", e.Problem}, {"begun", moment(e.Begun)}, {"by", e.By}, {"next", limitText(e.Next)}, {"ended", limitText(e.Ended)},
 		{"passes", strconv.Itoa(e.Passes)}, {"readings", a.number(e.Readings)}, {"planned", a.number(e.Planned)},
 		{"roll-ups", strconv.Itoa(e.Rollups)}, {"alerts", strconv.Itoa(e.Alerts)}, {"log entries", strconv.Itoa(e.Logs)},
@@ -242,10 +242,6 @@ func (a erasureCommands) showErasure(e *wire.ErasureBody) error {
 	}
 	for _, c := range e.Holds {
 		g.add("on hold", fmt.Sprintf("%s of %s in %s: %s", numbered(c.Readings, "reading"), c.Stream, c.Table, c.Hold))
-	}
-	if a.output == "table" {
-		g.rows = append([][]string{g.header}, g.rows...)
-		g.header = []string{"what", "value"}
 	}
 	return a.show(&g, e)
 }

@@ -136,7 +136,7 @@ func (a queryCommands) showLatest(list []client.Latest) error {
 	}
 	switch a.output {
 	case "csv":
-		return a.show(latestColumns(list, values), nil)
+		return a.writeLatestCSV(list, values)
 	case "ndjson":
 		enc := json.NewEncoder(a.out)
 		enc.SetEscapeHTML(false)
@@ -156,8 +156,11 @@ func (a queryCommands) showLatest(list []client.Latest) error {
 
 const noLatest = "No device has a live reading in this stream."
 
-// latestColumns returns a listing with a column for each field of any device.
-func latestColumns(list []client.Latest, values []latestOf) *listing {
+// writeLatestCSV writes CSV with a column for each field of any device.
+func (a queryCommands) writeLatestCSV(list []client.Latest, values []latestOf) error {
+	if len(list) == 0 {
+		fmt.Fprintln(a.err, noLatest)
+	}
 	names := map[string]bool{}
 	for _, v := range values {
 		for name := range v.Fields {
@@ -165,15 +168,18 @@ func latestColumns(list []client.Latest, values []latestOf) *listing {
 		}
 	}
 	fields := slices.Sorted(maps.Keys(names))
-	g := &listing{header: append([]string{"device", "time", "arrived", "id"}, fields...), empty: noLatest, explain: true}
-	for i, v := range values {
-		row := []string{v.Device, v.Time, v.Arrived, v.ID}
-		for _, name := range fields {
-			row = append(row, cellText(list[i].Reading, name))
-		}
-		g.add(row...)
+	header := []string{"device", "time", "arrived", "id"}
+	for _, name := range fields {
+		header = append(header, wire.ColumnName(name))
 	}
-	return g
+	rows := make([][]string, len(values))
+	for i, v := range values {
+		rows[i] = []string{v.Device, v.Time, v.Arrived, v.ID}
+		for _, name := range fields {
+			rows[i] = append(rows[i], cellText(list[i].Reading, name))
+		}
+	}
+	return writeCSV(a.out, header, rows)
 }
 
 // cellText returns the text of a field for a cell: a string has no quotes.

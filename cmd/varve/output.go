@@ -17,7 +17,7 @@ import (
 
 // listing has rows and their header for output in several formats.
 type listing struct {
-	header []string
+	header []string // names that the program chose, because CSV changes their spaces
 	rows   [][]string
 	empty  string // printed instead of an empty table
 	// optional lists columns, the least important first. A terminal without enough room hides some of
@@ -45,14 +45,7 @@ func (a *app) show(g *listing, value any) error {
 	case "ndjson":
 		return writeLines(a.out, value)
 	case "csv":
-		w := csv.NewWriter(a.out)
-		if err := w.Write(csvHeader(g.header)); err != nil {
-			return err
-		}
-		if err := w.WriteAll(g.rows); err != nil {
-			return err
-		}
-		return w.Error()
+		return writeCSV(a.out, csvHeader(g.header), g.rows)
 	}
 	if len(g.rows) == 0 {
 		_, err := fmt.Fprintln(a.out, g.empty)
@@ -84,7 +77,16 @@ func (a *app) showNarrow(g *listing) error {
 	return nil
 }
 
-// csvHeader returns the names of columns as one word each.
+func writeCSV(out io.Writer, header []string, rows [][]string) error {
+	w := csv.NewWriter(out)
+	if err := w.Write(header); err != nil {
+		return err
+	}
+	return w.WriteAll(rows)
+}
+
+// csvHeader returns the names of columns as one word each. It is only for names that the program chose:
+// two names of users may differ only by a space.
 func csvHeader(header []string) []string {
 	names := slices.Clone(header)
 	for i := range names {
