@@ -214,11 +214,7 @@ func (s *healthReport) addLatest(ctx context.Context) error {
 		return err
 	}
 	for i := range list {
-		var answers []query.LatestAnswer
-		err := s.reads.inTurn(ctx, func() (err error) {
-			answers, err = s.latestOfPage(ctx, query.LatestQuery{Series: varve.Series{Tenant: s.tenant, Stream: list[i].Name}}, s.list)
-			return err
-		})
+		answers, err := s.latestOfPage(ctx, query.LatestQuery{Series: varve.Series{Tenant: s.tenant, Stream: list[i].Name}}, s.list)
 		if err != nil {
 			return err
 		}

@@ -23,6 +23,16 @@ type directory struct {
 	streams *streams.Registry
 	devices *devices.Registry
 	query   *query.Engine
+	reads   *reads
+}
+
+// readLatest returns the latest readings of devices. It must not be called within reads.inTurn.
+func (d *directory) readLatest(ctx context.Context, q query.LatestQuery, names []string) (answers []query.LatestAnswer, err error) {
+	err = d.reads.inTurn(ctx, func() (err error) {
+		answers, err = d.query.LatestOf(ctx, q, names)
+		return err
+	})
+	return answers, err
 }
 
 // checkStream fails with NotFound if a stream does not exist.
@@ -66,7 +76,7 @@ func (d *directory) unregistered(ctx context.Context, tenant, stream string, nam
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
-	answers, err := d.query.LatestOf(ctx, query.LatestQuery{Series: varve.Series{Tenant: tenant, Stream: stream}}, missing)
+	answers, err := d.readLatest(ctx, query.LatestQuery{Series: varve.Series{Tenant: tenant, Stream: stream}}, missing)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +135,7 @@ func (d *directory) hasField(ctx context.Context, tenant, stream, device, field 
 			names = append(names, page.Items[i].Device)
 		}
 	}
-	answers, err := d.query.LatestOf(ctx, query.LatestQuery{Series: varve.Series{Tenant: tenant, Stream: stream}}, names)
+	answers, err := d.readLatest(ctx, query.LatestQuery{Series: varve.Series{Tenant: tenant, Stream: stream}}, names)
 	if err != nil {
 		return false, err
 	}

@@ -37,6 +37,7 @@ type faulty struct {
 	mu    sync.Mutex
 	write func(grid.Table) error
 	read  func(grid.Table) error
+	last  func(grid.Table) error // called before Latest
 	items error
 	drops error // the error that DeleteAll returns; if nil, DeleteAll works
 
@@ -125,6 +126,13 @@ func (f *faulty) Read(ctx context.Context, r store.Range, dst []varve.Reading) (
 		return store.Page{}, err
 	}
 	return f.Store.Read(ctx, r, dst)
+}
+
+func (f *faulty) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool, store.Cost, error) {
+	if err := f.hook(&f.last, l.Table); err != nil {
+		return varve.Reading{}, false, store.Cost{}, err
+	}
+	return f.Store.Latest(ctx, l)
 }
 
 // server is a server over a store in memory. Its clock stands at noon until a test advances it.

@@ -59,7 +59,11 @@ func (h *latestHandler) getLatest(w http.ResponseWriter, r *http.Request) {
 		h.fail(w, r, err)
 		return
 	}
-	a, err := h.query.Latest(r.Context(), q)
+	var a query.LatestAnswer
+	err = h.reads.inTurn(r.Context(), func() (err error) {
+		a, err = h.query.Latest(r.Context(), q)
+		return err
+	})
 	if err != nil {
 		h.fail(w, r, err)
 		return
@@ -143,7 +147,7 @@ func (h *latestHandler) latestOfNamed(r *http.Request, asked url.Values, q query
 		return nil, nil, err
 	}
 	ctx := r.Context()
-	answers, err := h.query.LatestOf(ctx, q, names)
+	answers, err := h.readLatest(ctx, q, names)
 	if err != nil {
 		return nil, nil, err
 	}

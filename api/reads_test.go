@@ -110,33 +110,40 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// TestRollups_AreReadInTurn reads the roll-ups of an hour with several requests at a time. Only one of them may
-// use the store at a time, because the limit is 1.
-func TestRollups_AreReadInTurn(t *testing.T) {
-	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.ReadsAtWork = 1 })
-	s.write(good(noon))
-	var reading, most, calls atomic.Int32
-	s.store.set(&s.store.read, func(grid.Table) error {
-		if n := reading.Add(1); n > most.Load() {
-			most.Store(n)
-		}
-		for range 1000 {
-			runtime.Gosched() // so that other requests get here
-		}
-		reading.Add(-1)
-		calls.Add(1)
-		return nil
-	})
-	var ended sync.WaitGroup
-	for range 8 {
-		ended.Go(func() {
-			if r := s.get("/v1/streams/weather/devices/d1/rollups"); r.status != http.StatusOK {
-				t.Errorf("%d %s", r.status, r.body)
+// TestReads_UseStoreInTurn sends several requests of a route at a time. Only one of them may use the
+// store at a time, because the limit is 1.
+func TestReads_UseStoreInTurn(t *testing.T) {
+	for _, path := range []string{
+		rollupsPath, latestPath, "/v1/streams/weather/latest?devices=d1", "/v1/streams/weather/latest", "/v1/streams/weather/devices",
+		"/v1/streams/weather/devices/d2/readings", // also looks for the latest reading of d2
+	} {
+		s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.ReadsAtWork = 1 })
+		s.write(good(noon))
+		var reading, most, calls atomic.Int32
+		use := func(grid.Table) error {
+			if n := reading.Add(1); n > most.Load() {
+				most.Store(n)
 			}
-		})
-	}
-	ended.Wait()
-	if most.Load() != 1 || calls.Load() < 8 {
-		t.Errorf("%d reads, at most %d at a time; want at least 8, and one at a time", calls.Load(), most.Load())
+			for range 1000 {
+				runtime.Gosched() // so that other requests get here
+			}
+			reading.Add(-1)
+			calls.Add(1)
+			return nil
+		}
+		s.store.set(&s.store.read, use)
+		s.store.set(&s.store.last, use)
+		var ended sync.WaitGroup
+		for range 8 {
+			ended.Go(func() {
+				if r := s.get(path); r.status >= http.StatusInternalServerError {
+					t.Errorf("%s: %d %s", path, r.status, r.body)
+				}
+			})
+		}
+		ended.Wait()
+		if most.Load() != 1 || calls.Load() < 8 {
+			t.Errorf("%s: %d reads, at most %d at a time; want at least 8, and one at a time", path, calls.Load(), most.Load())
+		}
 	}
 }

@@ -29,7 +29,7 @@ type resource interface {
 // "draining" is a context that ends when the server stops.
 func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
-	d := &directory{streams: o.Streams, devices: o.Devices, query: o.Query}
+	d := &directory{streams: o.Streams, devices: o.Devices, query: o.Query, reads: s.reads}
 	aggregates := aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inTurn})
 	budget := wire.NewBudget(batchMemory)
 	arrived := arrivals.New(o.Now)

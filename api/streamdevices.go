@@ -139,5 +139,5 @@ func (d *directory) latestOfPage(ctx context.Context, q query.LatestQuery, list 
 	for i := range list {
 		names[i] = list[i].Device
 	}
-	return d.query.LatestOf(ctx, q, names)
+	return d.readLatest(ctx, q, names)
 }
