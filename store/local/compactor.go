@@ -42,7 +42,7 @@ func (c *compactor) compactBuffers(ctx context.Context, done []flushedBuffer) er
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := c.compactSeries(m.buffer.table, m.buffer.Series); isDamage(err) {
+		if err := c.compactSeries(ctx, m.buffer.table, m.buffer.Series); isDamage(err) {
 			continue // this series is merged after the damage is accepted
 		} else if err != nil {
 			return fmt.Errorf("merge chunks of %s in %s: %w", m.buffer.Series, m.buffer.table.Table, err)
@@ -73,10 +73,10 @@ func (c *compactor) beginTable(t grid.Table) (cold coldTable, err error) {
 
 // compactNext merges the chunks of level 0 of the next series of a cold table. It skips a series
 // with damaged chunks. After any other error, it abandons the table.
-func (c *compactor) compactNext(cold *coldTable) error {
+func (c *compactor) compactNext(ctx context.Context, cold *coldTable) error {
 	series := cold.series[0]
 	cold.series = cold.series[1:]
-	err := c.compactSeries(cold.table, series)
+	err := c.compactSeries(ctx, cold.table, series)
 	if err == nil || isDamage(err) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func (c *compactor) level0Series(t *table) (found []varve.Series, err error) {
 
 // compactSeries merges the chunks of level 0 of a series in a table into level 1. Each reading is
 // added to the last chunk of level 1 that begins at or before it, or else to the first chunk.
-func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
+func (c *compactor) compactSeries(ctx context.Context, t *table, series varve.Series) (err error) {
 	c.merging.Lock()
 	defer c.merging.Unlock()
 	cr, err := newChunkReader(c.db)
@@ -126,7 +126,7 @@ func (c *compactor) compactSeries(t *table, series varve.Series) (err error) {
 		return err
 	}
 	for at := m.firstFrom(0); at >= 0; {
-		end, err := m.mergeUnit(at)
+		end, err := m.mergeUnit(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -205,24 +205,27 @@ func (m *compaction) firstFrom(from int64) int64 {
 // chunks in which neighbors share an event time. The event time "from" selects the unit.
 // Readings of level 0 from that time up to the next unit belong to it. The result is the start of the next
 // unit, or math.MaxInt64 if none follows.
-func (m *compaction) mergeUnit(from int64) (end int64, err error) {
+func (m *compaction) mergeUnit(ctx context.Context, from int64) (end int64, err error) {
 	unit, end, err := m.unit(from)
 	if err != nil {
 		return 0, err
 	}
 	mg := merge{span: span{first: 0, last: math.MaxInt64}}
-	for _, c := range unit {
-		mg.cursors = append(mg.cursors, newCursor(c, &mg.span))
+	for _, run := range runsOf(unit) {
+		mg.cursors = append(mg.cursors, run.cursor(&mg.span))
 	}
 	late := span{first: from, last: end - 1}
-	for _, c := range m.level0 {
-		mg.cursors = append(mg.cursors, newCursor(c, &late))
+	for _, run := range runsOf(m.level0) {
+		mg.cursors = append(mg.cursors, run.cursor(&late))
 	}
 	m.begin(m.chunkReader.prefix, level1, m.chunkWriter.catalog.db.opts.ChunkReadings)
 	var r varve.Reading
 	var arena chunk.Arena
 	for i := 0; ; i++ {
 		if i%restEvery == 0 {
+			if ctx.Err() != nil {
+				return 0, context.Cause(ctx)
+			}
 			m.pace.Rest()
 		}
 		c, err := mg.nextCursor()

@@ -111,6 +111,7 @@ func (sp *span) rowsOf(r *memtable.Rows, c *memtable.Content, most int) *memtabl
 
 // cursor iterates over rows. At their end, it continues with the rows that "more" returns.
 type cursor struct {
+	span *span
 	rows rows
 	i    int                  // index of the current row
 	left int                  // number of rows left, including the current one
@@ -119,15 +120,15 @@ type cursor struct {
 }
 
 func newCursor(rs rows, sp *span) cursor {
-	c := cursor{}
-	c.setRows(rs, sp)
+	c := cursor{span: sp}
+	c.setRows(rs)
 	return c
 }
 
-func (c *cursor) setRows(rs rows, sp *span) {
-	from, to := sp.bounds(rs)
+func (c *cursor) setRows(rs rows) {
+	from, to := c.span.bounds(rs)
 	c.rows, c.left, c.i, c.step = rs, to-from, from, 1
-	if sp.desc {
+	if c.span.desc {
 		c.i, c.step = to-1, -1
 	}
 }
@@ -140,7 +141,7 @@ func (c *cursor) skip(n int) {
 }
 
 // fillUp gets further rows if the cursor has no reading left.
-func (c *cursor) fillUp(sp *span) error {
+func (c *cursor) fillUp() error {
 	for c.left == 0 && c.more != nil {
 		rs, err := c.more()
 		if err != nil {
@@ -150,7 +151,7 @@ func (c *cursor) fillUp(sp *span) error {
 			c.more = nil
 			return nil
 		}
-		c.setRows(rs, sp)
+		c.setRows(rs)
 	}
 	return nil
 }
@@ -191,7 +192,7 @@ func (m *merge) nextCursor() (*cursor, error) {
 	var best *cursor
 	for i := range m.cursors {
 		c := &m.cursors[i]
-		if err := c.fillUp(&m.span); err != nil {
+		if err := c.fillUp(); err != nil {
 			return nil, err
 		}
 		if c.left == 0 {
@@ -206,7 +207,7 @@ func (m *merge) nextCursor() (*cursor, error) {
 			best = c
 		case order == 0:
 			c.next()
-			if err := c.fillUp(&m.span); err != nil {
+			if err := c.fillUp(); err != nil {
 				return nil, err
 			}
 		}

@@ -77,7 +77,7 @@ func (f *flusher) loop() {
 		case t := <-tables:
 			cold, merged = f.compactor.beginTable(t)
 		case <-series:
-			merged = f.compactor.compactNext(&cold)
+			merged = f.compactor.compactNext(f.db.life.background, &cold)
 		}
 		if f.db.life.background.Err() != nil {
 			continue

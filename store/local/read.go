@@ -128,7 +128,7 @@ func (m *merge) addChunks(d *database, number uint32, r *store.Range) (err error
 	if err != nil {
 		return fmt.Errorf("%s: %w", series, err)
 	}
-	m.cursors = append(m.cursors, cursor{more: m.level1Chunks(&cr)})
+	m.cursors = append(m.cursors, cursor{span: &m.span, more: m.level1Chunks(&cr)})
 	return nil
 }
 

@@ -118,7 +118,7 @@ func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	check("chunks of level 0")
 	cold, err := s.compactor.beginTable(repeatTable)
 	for do(err); len(cold.series) > 0; {
-		do(s.compactor.compactNext(&cold))
+		do(s.compactor.compactNext(t.Context(), &cold))
 	}
 	if n := inLevel0(); n != 0 {
 		t.Fatalf("%d series have chunks of level 0", n)
