@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rotator"
+	"github.com/varvedb/varve/store"
 )
 
 // limitedWorld returns a world with several tables that are due to be dropped, and a rotator that drops
@@ -104,5 +105,35 @@ func TestRun_TriesOtherTablesAfterFailedDrop(t *testing.T) {
 		if k.Month == first.Month && k.Table != first {
 			t.Errorf("%v still exists", k.Table)
 		}
+	}
+}
+
+// completing is a store.Lifecycle with remains of interrupted drops, which it fails to remove.
+type completing struct {
+	store.Lifecycle
+	calls int
+}
+
+var errRemains = errors.New("the remains cannot be removed")
+
+func (c *completing) CompleteDrops(context.Context) error {
+	c.calls++
+	return errRemains
+}
+
+// TestRun_CompletesInterruptedDrops counts calls of CompleteDrops. A run must make one, and must report its
+// failure. A plan must make none.
+func TestRun_CompletesInterruptedDrops(t *testing.T) {
+	w := runWorld(t)
+	c := &completing{Lifecycle: w.store}
+	r := rotator.New(rotator.Options{
+		Catalog: w.store, Creator: w.store, Lifecycle: c, Items: w.store, Policy: w.policy, Now: w.now, Holder: "completing",
+	})
+	if _, err := r.Plan(t.Context(), time.Time{}); err != nil || c.calls != 0 {
+		t.Errorf("plan: %d calls, %v; want none", c.calls, err)
+	}
+	p, err := r.Run(t.Context())
+	if !errors.Is(err, errRemains) || c.calls != 1 || p.Counts()[rotator.Create] == 0 || len(w.tables()) == 0 {
+		t.Errorf("run: %d calls, %v, %v; want one call, its error, and new tables", c.calls, p.Counts(), err)
 	}
 }

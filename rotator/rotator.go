@@ -186,7 +186,19 @@ func (r *Rotator) RunPlan(ctx context.Context, digest string) (p Plan, err error
 		return p, err
 	}
 	d, err = r.apply(ctx, &p, l.Check)
-	return p, errors.Join(unsure, err, r.deleteExpired(ctx, l.Check))
+	return p, errors.Join(unsure, err, r.completeDrops(ctx), r.deleteExpired(ctx, l.Check))
+}
+
+// completeDrops removes the remains of drops that were interrupted.
+func (r *Rotator) completeDrops(ctx context.Context) error {
+	c, ok := r.opts.Lifecycle.(store.DropCompleter)
+	if !ok {
+		return nil
+	}
+	if err := c.CompleteDrops(ctx); err != nil {
+		return fmt.Errorf("complete interrupted drops: %w", err)
+	}
+	return nil
 }
 
 type done struct {

@@ -178,6 +178,14 @@ type Expirer interface {
 	DeleteExpired(ctx context.Context, t grid.Table, cutoff func(varve.Series) time.Time, inUse func(event time.Time) bool) (int64, error)
 }
 
+// DropCompleter is the optional contract of a Lifecycle whose drops can be interrupted after a table was
+// deleted.
+type DropCompleter interface {
+	// CompleteDrops removes the remains of tables that interrupted drops have deleted. Only the rotator
+	// calls it.
+	CompleteDrops(ctx context.Context) error
+}
+
 // ExpiredKeeper is the optional contract of a store whose database deletes expired readings on its own.
 type ExpiredKeeper interface {
 	// KeepExpired stops the deletion of expired readings in all tables of this deployment. Until it

@@ -75,6 +75,46 @@ func TestExamine_FindsNothingWrongWithNewDeployment(t *testing.T) {
 	}
 }
 
+// TestExamine_LeavesInterruptedDrop examines a deployment with the record of a deleted table, as a process
+// that may only read. All tables must be listed, and the registry must not change.
+func TestExamine_LeavesInterruptedDrop(t *testing.T) {
+	t.Parallel()
+	url := standIn(t)
+	interruptDrop(t, url)
+	p := launch(t, url, "t_reg", nil)
+	if err := p.store.Create(t.Context(), tableOf("t", someTime.AddDate(0, -6, 0)), store.Hot); err != nil {
+		t.Fatal(err)
+	}
+	scan := func() string {
+		out, err := dynamotest.Client(url).Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("t_reg")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(out.Items)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	before := scan()
+	reader := &denying{}
+	reader.action.Store("DeleteItem")
+	listed := 0
+	all := dynamo.Examine(t.Context(), dynamo.Examination{
+		Options: dynamo.Options{Client: hooked(url, reader), Registry: "t_reg"}, Prefixes: []string{"t"},
+		Forecast: func(_ context.Context, infos []store.Info, _ int) (string, string, bool, error) {
+			listed = len(infos)
+			return "enough", "", false, nil
+		},
+	})
+	if listed != 1 || !slices.Contains(checksIn(all, dynamo.Good), "future tables") {
+		t.Errorf("%d tables were listed, want 1: %+v", listed, all)
+	}
+	if after := scan(); after != before {
+		t.Errorf("the registry was\n%s\nafter the examination, it is\n%s", before, after)
+	}
+}
+
 // detour is a transport that can change requests or answers.
 type detour func(op string, body []byte, next func() (*http.Response, error)) (*http.Response, error)
 

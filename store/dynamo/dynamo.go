@@ -98,6 +98,7 @@ var (
 	_ store.Versioned    = (*Store)(nil)
 	_ store.LayoutReader = (*Store)(nil)
 
+	_ store.DropCompleter = (*Store)(nil)
 	_ store.ExpiredKeeper = (*Store)(nil)
 	_ store.Scaler        = (*Store)(nil)
 )

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/verify"
 )
 
-// tableCalls implements store.Catalog, store.Creator, store.Lifecycle, store.Scaler and
-// store.ExpiredKeeper.
+// tableCalls implements store.Catalog, store.Creator, store.Lifecycle, store.DropCompleter,
+// store.Scaler and store.ExpiredKeeper.
 type tableCalls struct{ *core }
 
 // Tables implements store.Catalog. In the details, the number of readings is the number of rows,
@@ -81,6 +81,11 @@ func (s tableCalls) Drop(ctx context.Context, t grid.Table) error {
 		defer s.writer.DropClosed(t)
 		return s.tables.Lifecycle.Drop(ctx, t)
 	})
+}
+
+// CompleteDrops implements store.DropCompleter.
+func (s tableCalls) CompleteDrops(ctx context.Context) error {
+	return s.calls.do(ctx, func() error { return s.tables.Lifecycle.CompleteDrops(ctx) })
 }
 
 // AcceptLoss records that the loss of a deleted table is known. After that, coverage does not report

@@ -43,8 +43,7 @@ type list struct {
 }
 
 // Tables implements store.Catalog. A table counts as empty if its record does not mark it as used,
-// because DynamoDB's own count of rows may be hours old. The details have that count. A list with
-// details also deletes the records of dropped tables.
+// because DynamoDB's own count of rows may be hours old. The details have that count.
 func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	all, err := c.cached(ctx, &f)
 	if err != nil {
@@ -64,7 +63,7 @@ func (c *Catalog) Tables(ctx context.Context, f store.Filter) ([]store.Info, err
 
 // cached returns a list that is new enough for the filter, from the cache or from a new load.
 func (c *Catalog) cached(ctx context.Context, f *store.Filter) ([]Listed, error) {
-	sel := selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any, f.Details}
+	sel := selection{slices.Sorted(slices.Values(f.Prefixes)), f.Any}
 	lists := c.records.lists
 	l, ok := lists.Get(sel.key())
 	if ok && !f.Fresh && (f.Version == "" || f.Version == l.version) {
@@ -99,7 +98,6 @@ func (c *Catalog) WithPrefixes(ctx context.Context, prefixes []string) ([]Listed
 type selection struct {
 	prefixes []string // prefixes of the selected tables, sorted
 	any      bool     // if true, also all tables with a record
-	cleans   bool     // if true, records of dropped tables are deleted
 }
 
 func (sel *selection) key() string {
@@ -142,11 +140,6 @@ func (c *Catalog) load(ctx context.Context, sel *selection) (all []Listed, err e
 			}
 			delete(records, t.Name())
 		}
-		if sel.cleans {
-			if err := c.deleteDropped(ctx, prefix, records); err != nil {
-				return nil, err
-			}
-		}
 		unlisted, err := c.unlisted(ctx, prefix, records)
 		if err != nil {
 			return nil, err
@@ -179,25 +172,6 @@ func (c *Catalog) unlisted(ctx context.Context, prefix string, records map[strin
 		}
 	}
 	return all, nil
-}
-
-// deleteDropped deletes the records of interrupted drops whose tables are neither in DynamoDB's list nor
-// found by name. Such a record would make a later table of another program look like an owned one.
-func (c *Catalog) deleteDropped(ctx context.Context, prefix string, records map[string]record) error {
-	for name, r := range records {
-		t, ok := grid.Parse(name)
-		if !ok || t.Prefix != prefix || r.Phase != dropping || !r.Lost.IsZero() {
-			continue
-		}
-		err := c.admin.Exists(ctx, name)
-		if client.IsNoTable(err) {
-			err = ignoreCondition(c.records.items.Delete(ctx, recordKey(t), sameVersion(r.Version)))
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // names returns the tables with a prefix that are in DynamoDB's list.

@@ -130,3 +130,26 @@ func (l *Lifecycle) awaitDeleted(ctx context.Context, t grid.Table) error {
 		}
 	}
 }
+
+// CompleteDrops implements store.DropCompleter. It deletes the records of interrupted drops whose tables
+// are deleted. Such a record would make a later table of another program look like an owned one.
+func (l *Lifecycle) CompleteDrops(ctx context.Context) error {
+	records, err := l.records.readAll(ctx)
+	if err != nil {
+		return err
+	}
+	for name, r := range records {
+		t, ok := grid.Parse(name)
+		if !ok || r.Phase != dropping || !r.Lost.IsZero() {
+			continue
+		}
+		err := l.admin.Exists(ctx, name)
+		if client.IsNoTable(err) {
+			err = ignoreCondition(l.items.Delete(ctx, recordKey(t), sameVersion(r.Version)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
