@@ -1,10 +1,11 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"text/tabwriter"
 	"time"
 
@@ -51,7 +52,7 @@ func (a arrivalCommands) arrivals() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printChanges(cmd, c, q, follow)
+			return a.printChanges(cmd.Context(), c, q, follow)
 		},
 	}
 	f := cmd.Flags()
@@ -91,69 +92,69 @@ func (a queryCommands) checkArrow() error {
 
 // printChanges prints changes page by page. CSV has a header per page, because later pages may have
 // further fields.
-func (a arrivalCommands) printChanges(cmd *cobra.Command, c *client.Client, q client.ChangesQuery, follow bool) error {
+//
+// A page is printed once it is complete. So the printed cursor continues after the printed readings,
+// whatever ends the command.
+func (a arrivalCommands) printChanges(ctx context.Context, c *client.Client, q client.ChangesQuery, follow bool) error {
+	pages := changePages{client: c, format: wire.NDJSON, log: a.err}
+	if a.output != "table" {
+		pages.format, _ = wire.ParseFormat(a.output)
+	}
+	printed, err := a.printPages(ctx, &pages, q, follow)
+	if pages.cursor == "" {
+		return err
+	}
+	if err == nil && printed == 0 {
+		fmt.Fprintln(a.err, "No reading has arrived since then.")
+	}
+	fmt.Fprintf(a.err, "Continue with --since %s\n", pages.cursor)
+	return err
+}
+
+// printPages prints pages until a limit, an error or the end of ctx, and returns the number of readings.
+func (a arrivalCommands) printPages(ctx context.Context, pages *changePages, q client.ChangesQuery, follow bool) (printed int, err error) {
 	most := q.Limit
 	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)
-	printed := 0
 	for {
 		if most > 0 {
 			q.Limit = min(most-printed, maxChanges)
 		}
-		p, n, err := a.printPage(cmd, c, q, table, printed == 0)
-		if follow && cmd.Context().Err() != nil {
-			break // Ctrl-C ends --follow without an error
+		p, text, err := pages.read(ctx, q, follow)
+		if follow && ctx.Err() != nil && err != nil {
+			return printed, nil // Ctrl-C ends --follow without an error
 		}
 		if err != nil {
-			return err
+			return printed, err
+		}
+		n, err := a.printPage(text, q, table, printed == 0)
+		if err != nil {
+			return printed, err
 		}
 		printed += n
-		q.Since = p.Next
+		pages.cursor, q.Since = p.Next, p.Next
 		if most > 0 && printed >= most || !p.More && !follow {
-			break
+			return printed, nil
 		}
 		if a.output == "arrow" {
 			fmt.Fprintln(a.err, "More readings have arrived.")
-			break
+			return printed, nil
 		}
 		if follow && !p.More {
 			q.Wait = followWait
 		}
 	}
-	if printed == 0 {
-		fmt.Fprintln(a.err, "No reading has arrived since then.")
-	}
-	fmt.Fprintf(a.err, "Continue with --since %s\n", q.Since)
-	return nil
 }
 
-// printPage prints one page and returns the number of its readings.
-func (a arrivalCommands) printPage(cmd *cobra.Command, c *client.Client, q client.ChangesQuery, table *tabwriter.Writer, first bool) (p client.ChangesPage, n int, err error) {
+// printPage prints a complete page and returns the number of its readings.
+func (a arrivalCommands) printPage(text []byte, q client.ChangesQuery, table *tabwriter.Writer, first bool) (n int, err error) {
 	if a.output == "table" {
-		p, err = c.ReadChanges(cmd.Context(), q, func(r *varve.Reading) error {
-			if n == 0 && first {
-				fmt.Fprintln(table, "ARRIVED\tDEVICE\tTIME\tFIELDS")
-			}
-			n++
-			at := string(wire.AppendTime(nil, r.Time))
-			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Arrived.Format(time.RFC3339), printable(r.Device), at, a.fittedFields(r.Fields, 80)[0])
-			return nil
-		})
-		return p, n, errors.Join(err, table.Flush())
+		return a.printTable(text, q, table, first)
 	}
-	form, _ := wire.ParseFormat(a.output)
-	resp, err := c.RawChanges(cmd.Context(), q, form)
-	if err != nil {
-		return p, 0, err
+	if _, err := a.out.Write(text); err != nil {
+		return 0, err
 	}
-	defer func() { err = errors.Join(err, resp.Body.Close()) }()
-	return a.copyPage(resp)
-}
-
-func (a arrivalCommands) copyPage(resp *http.Response) (p client.ChangesPage, n int, err error) {
 	seen := beginning{isCSV: a.output == "csv"}
-	if _, err := io.Copy(io.MultiWriter(a.out, &seen), resp.Body); err != nil {
-		return p, 0, fmt.Errorf("the answer is incomplete: %w", err)
-	}
+	_, _ = seen.Write(text) // it never fails
 	switch n = seen.rows; {
 	case a.output == "csv":
 		n--
@@ -162,6 +163,26 @@ func (a arrivalCommands) copyPage(resp *http.Response) (p client.ChangesPage, n 
 	case a.output == "arrow":
 		n = 1 // any number above 0, because the readings of an Arrow stream are not counted
 	}
-	p, err = client.PageOf(resp)
-	return p, n, err
+	return n, nil
+}
+
+func (a arrivalCommands) printTable(text []byte, q client.ChangesQuery, table *tabwriter.Writer, first bool) (n int, err error) {
+	in := wire.NewAnswerReader(bytes.NewReader(text), varve.Series{Tenant: varve.DefaultTenant, Stream: q.Stream, Device: q.Device})
+	var b wire.Batch
+	for err == nil {
+		b.Reset()
+		if err = in.Read(&b); err != nil && !errors.Is(err, io.EOF) {
+			return n, fmt.Errorf("read answer: %w", err)
+		}
+		for i := range b.Readings {
+			if n == 0 && first {
+				fmt.Fprintln(table, "ARRIVED\tDEVICE\tTIME\tFIELDS")
+			}
+			n++
+			r := &b.Readings[i]
+			at := string(wire.AppendTime(nil, r.Time))
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Arrived.Format(time.RFC3339), printable(r.Device), at, a.fittedFields(r.Fields, 80)[0])
+		}
+	}
+	return n, table.Flush()
 }
