@@ -121,7 +121,7 @@ func (a arrivalCommands) printPages(ctx context.Context, pages *changePages, q c
 		}
 		p, text, err := pages.read(ctx, q, follow)
 		if follow && ctx.Err() != nil && err != nil {
-			return printed, nil // Ctrl-C ends --follow without an error
+			return printed, nil //nolint:nilerr // Ctrl-C ends --follow without an error
 		}
 		if err != nil {
 			return printed, err
@@ -150,9 +150,6 @@ func (a arrivalCommands) printPage(text []byte, q client.ChangesQuery, table *ta
 	if a.output == "table" {
 		return a.printTable(text, q, table, first)
 	}
-	if _, err := a.out.Write(text); err != nil {
-		return 0, err
-	}
 	seen := beginning{isCSV: a.output == "csv"}
 	_, _ = seen.Write(text) // it never fails
 	switch n = seen.rows; {
@@ -163,7 +160,11 @@ func (a arrivalCommands) printPage(text []byte, q client.ChangesQuery, table *ta
 	case a.output == "arrow":
 		n = 1 // any number above 0, because the readings of an Arrow stream are not counted
 	}
-	return n, nil
+	if n == 0 && q.Wait > 0 {
+		return 0, nil // with --follow, a header for each wait without readings would be useless
+	}
+	_, err = a.out.Write(text)
+	return n, err
 }
 
 func (a arrivalCommands) printTable(text []byte, q client.ChangesQuery, table *tabwriter.Writer, first bool) (n int, err error) {
