@@ -156,7 +156,7 @@ func (s *server) serveHTTP(http2 bool) (web *httptest.Server, ended chan struct{
 // TestUnreadAnswer_EndsRequest checks that a request ends if its client reads nothing, although the
 // answer is written as a whole. Otherwise the request would hold its place and memory.
 func TestUnreadAnswer_EndsRequest(t *testing.T) {
-	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 100 * time.Millisecond })
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = time.Second })
 	names, text := []string{}, strings.Repeat("x", 60<<10)
 	for i := range 100 {
 		names = append(names, fmt.Sprintf("d%d", i))
@@ -201,13 +201,13 @@ func TestHTTP2_PermitsPausesOfServer(t *testing.T) {
 	for i := range list { // 6 MB, more than a client sends before the server reads
 		list[i] = readingOf("d1", noon.Add(-time.Duration(i)*time.Second), `"a":"`+strings.Repeat("x", 2000)+`"`)
 	}
-	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 250 * time.Millisecond })
+	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = time.Second })
 	web, _ := s.serveHTTP(true)
 	var calls atomic.Int32
 	calls.Store(1)
 	pause := func(grid.Table) error {
 		if calls.Add(1) == 2 {
-			<-time.After(600 * time.Millisecond)
+			<-time.After(1500 * time.Millisecond)
 		}
 		return nil
 	}

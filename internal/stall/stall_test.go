@@ -39,7 +39,7 @@ var versions = map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true}
 func TestAnswer_IsCutOffWithoutReader(t *testing.T) {
 	for version, http2 := range versions {
 		failed := make(chan error, 1)
-		url, client := serve(t, http2, 50*time.Millisecond, func(w http.ResponseWriter, _ *http.Request) {
+		url, client := serve(t, http2, 500*time.Millisecond, func(w http.ResponseWriter, _ *http.Request) {
 			_, err := w.Write(make([]byte, 64<<20))
 			failed <- err
 		})
@@ -65,8 +65,8 @@ func TestAnswer_IsCutOffWithoutReader(t *testing.T) {
 // TestPauses_AreNotLimited checks that a handler may take longer than a client may stall, between
 // two parts of the body and between two parts of the answer.
 func TestPauses_AreNotLimited(t *testing.T) {
-	const limit = 250 * time.Millisecond
-	pause := func() { <-time.After(2 * limit) }
+	const limit = 500 * time.Millisecond
+	pause := func() { <-time.After(limit * 3 / 2) }
 	for version, http2 := range versions {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
@@ -108,7 +108,7 @@ func TestPauses_AreNotLimited(t *testing.T) {
 // not waited for.
 func TestStalledBody_FailsRead(t *testing.T) {
 	for version, http2 := range versions {
-		url, client := serve(t, http2, 50*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
+		url, client := serve(t, http2, 500*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
 			text, err := io.ReadAll(r.Body)
 			if string(text) != "begin" || !errors.Is(err, os.ErrDeadlineExceeded) {
 				t.Errorf("%s: %q, %v; want the begin of the body and a deadline", version, text, err)
@@ -135,7 +135,7 @@ func TestStalledBody_FailsRead(t *testing.T) {
 func TestUnreadBody_IsDiscardedInTime(t *testing.T) {
 	for version, http2 := range versions {
 		closed := make(chan struct{})
-		url, client := serve(t, http2, 50*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) {
+		url, client := serve(t, http2, 500*time.Millisecond, func(_ http.ResponseWriter, r *http.Request) {
 			if _, err := io.ReadFull(r.Body, make([]byte, 5)); err != nil {
 				t.Errorf("%s: %v", version, err)
 			}
