@@ -25,22 +25,30 @@ type Repair struct {
 // a change for each item that is missing, or that lacks classes, row windows or shards. It changes
 // no item. RecoverFrom must have been called.
 func (r *Registry) PlanRepairs(ctx context.Context, found []store.StreamLayout) (plan []Repair, err error) {
+	keys := make([]store.Key, len(found))
+	for i := range found {
+		keys[i] = id{found[i].Tenant, found[i].Stream}.key()
+	}
+	items, err := r.items.Get(ctx, keys, true)
+	if err != nil {
+		return nil, fmt.Errorf("read %d streams: %w", len(keys), err)
+	}
+	existing := make(map[store.Key]*store.Item, len(items))
+	for i := range items {
+		existing[items[i].Key] = &items[i]
+	}
 	for i := range found {
 		k := id{found[i].Tenant, found[i].Stream}
-		items, err := r.items.Get(ctx, []store.Key{k.key()}, true)
-		if err != nil {
-			return nil, fmt.Errorf("read %s: %w", k, err)
-		}
-		is := Stream{Tenant: k.tenant, Name: k.stream}
-		if len(items) > 0 {
-			if is, err = decode(k, &items[0]); err != nil {
+		is, it := Stream{Tenant: k.tenant, Name: k.stream}, existing[keys[i]]
+		if it != nil {
+			if is, err = decode(k, it); err != nil {
 				return nil, err
 			}
 		}
 		next := is
 		next.merge(&found[i], r.classOf)
-		if len(items) == 0 || !next.equal(&is) {
-			plan = append(plan, Repair{k.tenant, k.stream, len(items) == 0, next.Classes, next.Window, next.Shards})
+		if it == nil || !next.equal(&is) {
+			plan = append(plan, Repair{k.tenant, k.stream, it == nil, next.Classes, next.Window, next.Shards})
 		}
 	}
 	return plan, nil
