@@ -93,10 +93,10 @@ func (h *iotHandler) addRoutes(o *operations) {
 }
 
 func (h *iotHandler) postMessages(w http.ResponseWriter, r *http.Request) {
-	serveJSON(h.responder, func(r *http.Request) (wire.IoTAnswer, error) { return h.write(w, r) })(w, r)
+	serveJSON(h.responder, func(r *http.Request) (wire.IoTAnswer, error) { return h.write(r) })(w, r)
 }
 
-func (h *iotHandler) write(w http.ResponseWriter, r *http.Request) (a wire.IoTAnswer, err error) {
+func (h *iotHandler) write(r *http.Request) (a wire.IoTAnswer, err error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return a, varve.InvalidParam("query", "%s: check the address of the rule", err)
