@@ -83,11 +83,11 @@ func keysWith(t *testing.T, fs vfs.FS, text string) (n int) {
 			continue // the file was deleted meanwhile
 		}
 		scan, err := file.Scan(nil, 0)
-		ok := false
-		for err == nil {
-			if ok, err = scan.Next(); !ok {
-				break
-			}
+		if err != nil {
+			t.Fatal(err)
+		}
+		ok, err := scan.Next()
+		for ; ok; ok, err = scan.Next() {
 			if strings.Contains(string(scan.Entry().Key), text) {
 				n++
 			}
