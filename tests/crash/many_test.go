@@ -72,7 +72,7 @@ func (w *leaseWatch) put(who int, it leaseItem) {
 		w.holder = -1
 	case it.Item.Token.N == w.token: // the holder renewed the lease
 	default:
-		if w.holder >= 0 && !w.killed[w.holder] {
+		if w.holder >= 0 && w.holder != who && !w.killed[w.holder] { // a late holder takes its own lease over
 			w.mistakes = append(w.mistakes, fmt.Sprintf("server %d took the lease, which %d has", who, w.holder))
 		}
 		w.holder, w.token = who, it.Item.Token.N
