@@ -3,6 +3,7 @@ package notify_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,14 +13,15 @@ import (
 )
 
 // limited is a store that refuses delivery records of more than 400 KB, as DynamoDB does. It also
-// refuses all delivery records of one device.
+// refuses all delivery records of one device while the field "refuses" is set.
 type limited struct {
 	store.Store
-	refused string // device; "" means none
+	device  string
+	refuses atomic.Bool
 }
 
 func (s *limited) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	if strings.HasPrefix(it.SK, "DELIVERY#") && (len(it.Attrs["data"].Text()) > 400_000 || it.Attrs["device"].Text() == s.refused) {
+	if strings.HasPrefix(it.SK, "DELIVERY#") && (len(it.Attrs["data"].Text()) > 400_000 || s.refuses.Load() && it.Attrs["device"].Text() == s.device) {
 		return &varve.Error{Failure: varve.Invalid, Message: "the item is too large"}
 	}
 	return s.Store.Put(ctx, it, conds...)
@@ -58,7 +60,8 @@ func TestSender_CutsLongTexts(t *testing.T) {
 func TestSender_DeliversDespiteRefusedRecord(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &receiver{}
-		s := &limited{Store: newStore(), refused: "a"}
+		s := &limited{Store: newStore(), device: "a"}
+		s.refuses.Store(true)
 		w := open(t, s, all(r))
 		w.hot()
 		w.send("a", time.Now(), 35)
@@ -68,7 +71,7 @@ func TestSender_DeliversDespiteRefusedRecord(t *testing.T) {
 		w.send("c", time.Now(), 35)
 		wait(5 * time.Second)
 		expect(t, r, "opened b, opened c")
-		s.refused = ""
+		s.refuses.Store(false)
 		wait(time.Minute)
 		expect(t, r, "opened b, opened c, opened a")
 		if n := w.entries(); n != 0 {
