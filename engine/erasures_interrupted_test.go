@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -75,13 +76,13 @@ func TestErasure_WaitsAfterInterruptedLastSearch(t *testing.T) {
 // dropping is a store whose tables are being dropped, if the field "all" is set.
 type dropping struct {
 	*mem.Store
-	all bool
+	all atomic.Bool
 }
 
 func (s *dropping) Tables(ctx context.Context, f store.Filter) ([]store.Info, error) {
 	infos, err := s.Store.Tables(ctx, f)
 	for i := range infos {
-		if s.all {
+		if s.all.Load() {
 			infos[i].Status = store.Deleting
 		}
 	}
@@ -110,7 +111,7 @@ func TestErasure_WaitsForTableBeingDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st.all = true
+	st.all.Store(true)
 	if _, err := e.Erasures.Plan(t.Context(), target); varve.FailureOf(err) != varve.Unavailable {
 		t.Errorf("plan during the drop: %v, want unavailable", err)
 	}
@@ -123,7 +124,7 @@ func TestErasure_WaitsForTableBeingDropped(t *testing.T) {
 	if r, err = e.Erasures.Get(t.Context(), r.ID); err != nil || r.State == erasures.Done || r.Problem == "" {
 		t.Errorf("during the drop: %+v, %v; want a problem", r, err)
 	}
-	st.all = false
+	st.all.Store(false)
 	for range 4 {
 		if _, err := e.Erasures.Run(t.Context()); err != nil {
 			t.Fatal(err)
@@ -139,16 +140,18 @@ func TestErasure_WaitsForTableBeingDropped(t *testing.T) {
 // process writes no items.
 type dying struct {
 	*mem.Store
-	dies, dead bool
+	dies, dead atomic.Bool
 }
 
 func (s *dying) Put(ctx context.Context, it store.Item, conds ...store.Cond) error {
-	if s.dead {
+	if s.dead.Load() {
 		return errFlaky
 	}
 	err := s.Store.Put(ctx, it, conds...)
 	_, isAttempt := it.Attrs["attempts"]
-	s.dead = s.dies && err == nil && it.PK == archive.RecordsPK && !isAttempt
+	if s.dies.Load() && err == nil && it.PK == archive.RecordsPK && !isAttempt {
+		s.dead.Store(true)
+	}
 	return err
 }
 
@@ -171,11 +174,12 @@ func TestErasure_WaitsAfterInterruptedArchive(t *testing.T) {
 			r := w.finish("d", before)
 			w.holdArchive(table, "")
 			w.clock = w.clock.Add(20 * time.Minute)
-			st.dies = true
-			if _, err := w.Erasures.Run(t.Context()); err == nil || !st.dead {
+			st.dies.Store(true)
+			if _, err := w.Erasures.Run(t.Context()); err == nil || !st.dead.Load() {
 				t.Fatalf("the process did not die: %v", err)
 			}
-			st.dies, st.dead = false, false
+			st.dies.Store(false)
+			st.dead.Store(false)
 			w.clock = w.clock.Add(20 * time.Minute)
 			for _, want := range []erasures.State{erasures.Settling, erasures.Done} {
 				_, err := w.Erasures.Run(t.Context())
