@@ -57,7 +57,7 @@ type Progress struct {
 	Files        int
 	Bytes        int64 // bytes of the complete files
 	IsFirstCopy  bool  // if true, the run makes the first copy; otherwise, it copies changes
-	// Missing lists tables whose readings the first copy lacks, because another program deleted them.
+	// Missing lists deleted tables, whose readings the first copy lacks.
 	// MoreMissing is the number of such tables without a name.
 	Missing     []string
 	MoreMissing int

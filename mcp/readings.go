@@ -72,7 +72,7 @@ type queryAnswer struct {
 
 // missingTables are the tables whose readings an answer lacks.
 type missingTables struct {
-	Missing     []string `json:"missing,omitempty" jsonschema:"the tables that another program deleted: the answer lacks their readings; only for keys of the tenant default"`
+	Missing     []string `json:"missing,omitempty" jsonschema:"the tables that were deleted: the answer lacks their readings; only for keys of the tenant default"`
 	MoreMissing int      `json:"more_missing,omitempty" jsonschema:"the number of such tables without a name"`
 }
 

@@ -38,8 +38,8 @@ func (m *moments) atOrAfter(t int64) int64 {
 	}
 }
 
-// room returns an upper bound of the number of samples that are kept, given the number of numbers and the
-// time of the last reading.
+// room returns an upper bound of the number of samples that are kept, given the number of readings with a
+// number and the time of the last reading.
 func (m *moments) room(numbers int, last int64) int {
 	if m.step == 0 {
 		return numbers

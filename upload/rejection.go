@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/varvedb/varve"
@@ -61,6 +62,9 @@ func CreateRejectFile(path string, resumed bool, sources []Source) (*RejectFile,
 	return &RejectFile{file: f}, nil
 }
 
+// longestRejection is the length up to which the first line of a file is read, in bytes.
+const longestRejection = 16 << 20
+
 // checkRejectFile fails if a file has data that a RejectFile would replace.
 func checkRejectFile(path string, sources []Source) (err error) {
 	info, err := os.Stat(path)
@@ -82,7 +86,7 @@ func checkRejectFile(path string, sources []Source) (err error) {
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var first struct{ File, Code, Message *string }
-	if err := json.NewDecoder(f).Decode(&first); err != nil || first.File == nil || first.Code == nil || first.Message == nil {
+	if err := json.NewDecoder(io.LimitReader(f, longestRejection)).Decode(&first); err != nil || first.File == nil || first.Code == nil || first.Message == nil {
 		return varve.InvalidParam("rejects", "%s has other data: name a new file", path)
 	}
 	return nil

@@ -135,8 +135,8 @@ func (a aggregateCommands) showAggregate(cmd *cobra.Command, c *client.Client, q
 	return a.reportSkipped(coverageOf(resp, &seen), seen.rows <= 1)
 }
 
-// reportSkipped prints the damaged rows, the missing tables, the time of --as-of and the expired readings of a coverage. The
-// coverage may be empty.
+// reportSkipped prints the damaged rows, the missing tables, the time of --as-of and the expired readings
+// of a coverage, which may be empty.
 func (a queryCommands) reportSkipped(coverage []byte, isEmpty bool) error {
 	var cover query.Coverage
 	if len(coverage) > 0 {

@@ -53,7 +53,7 @@ func TestCommands_PrintMissingTables(t *testing.T) {
 	} {
 		var out, messages bytes.Buffer
 		code := execute(t.Context(), append(args, "--server", url), std{in: strings.NewReader(""), out: &out, err: &messages})
-		const want = "Left out, because another program deleted it: table t1\nLeft out, because another program deleted them: 2 more tables\n"
+		const want = "Left out, because it was deleted: table t1\nLeft out, because they were deleted: 2 more tables\n"
 		if code != exitOK || strings.Count(messages.String(), want) != 1 {
 			t.Errorf("%v: exit code %d, %q, want %q", args, code, messages.String(), want)
 		}

@@ -152,10 +152,10 @@ func (a queryCommands) saySkipped(c *query.Coverage) {
 // sayMissingTables prints the tables that an answer lacks. The argument "more" is the number of tables without a name.
 func (a *app) sayMissingTables(tables []string, more int) {
 	for _, table := range tables {
-		fmt.Fprintf(a.err, "Left out, because another program deleted it: table %s\n", table)
+		fmt.Fprintf(a.err, "Left out, because it was deleted: table %s\n", table)
 	}
 	if more > 0 {
-		fmt.Fprintf(a.err, "Left out, because another program deleted them: %s\n", count(more, "more table"))
+		fmt.Fprintf(a.err, "Left out, because they were deleted: %s\n", count(more, "more table"))
 	}
 }
 

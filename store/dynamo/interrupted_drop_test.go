@@ -52,7 +52,7 @@ func createForeign(t *testing.T, url, name string) {
 }
 
 // TestDrop_RefusesForeignTableAfterInterruptedDrop interrupts a drop. Another program then creates a
-// table of that name. A repeated drop must leave it as it is.
+// table of that name. A repeated drop and a restore must leave it as it is.
 func TestDrop_RefusesForeignTableAfterInterruptedDrop(t *testing.T) {
 	t.Parallel()
 	url := standIn(t)
@@ -61,6 +61,9 @@ func TestDrop_RefusesForeignTableAfterInterruptedDrop(t *testing.T) {
 	createForeign(t, url, p.table().Name())
 	if err := p.store.Drop(t.Context(), p.table()); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("drop: %v, want %v", err, store.ErrRefused)
+	}
+	if err := p.store.Restore(t.Context(), p.table()); !errors.Is(err, store.ErrRefused) {
+		t.Errorf("restore: %v, want %v", err, store.ErrRefused)
 	}
 	if d := describe(t, url, p.table().Name()); !aws.ToBool(d.DeletionProtectionEnabled) {
 		t.Error("the foreign table is no longer protected")

@@ -75,7 +75,8 @@ func (l *Lifecycle) unprotectAndDelete(ctx context.Context, t grid.Table) error 
 const undoWithin = time.Minute
 
 // undoDrop makes a table usable again whose deletion has not begun. The table stays retired. It returns
-// false if the table is not owned, is missing, or is being deleted. It also works after the end of ctx.
+// false if the table is missing or is being deleted, and fails if another program owns it. It also works
+// after the end of ctx.
 //
 // Another process may be dropping the table. So undoDrop changes the record first, and then turns the
 // deletion protection on. That process reads the record after it has turned the protection off. It
@@ -83,12 +84,16 @@ const undoWithin = time.Minute
 func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table) (undone bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
-	d, err := l.describeKept(ctx, t)
+	d, err := l.describeRemaining(ctx, t)
 	if err != nil || d == nil {
 		return false, err
 	}
-	if owned, err := l.admin.Owns(ctx, d); err != nil || !owned {
+	owned, err := l.admin.Owns(ctx, d)
+	if err != nil {
 		return false, err
+	}
+	if !owned {
+		return false, fmt.Errorf("undo the drop of %s: %w: another program owns it", t, store.ErrRefused)
 	}
 	if err := l.records.changePhase(ctx, t, dropping, usable); err != nil {
 		return false, err
@@ -96,14 +101,14 @@ func (l *Lifecycle) undoDrop(ctx context.Context, t grid.Table) (undone bool, er
 	if err = l.admin.SetProtection(ctx, t.Name(), true); err == nil {
 		return true, nil
 	}
-	if d, derr := l.describeKept(ctx, t); derr == nil && d == nil { // the deletion began before
+	if d, derr := l.describeRemaining(ctx, t); derr == nil && d == nil { // the deletion began before
 		return false, l.records.changePhase(ctx, t, usable, dropping)
 	}
 	return false, err
 }
 
-// describeKept describes a table. It returns nil if the table is missing or is being deleted.
-func (l *Lifecycle) describeKept(ctx context.Context, t grid.Table) (*types.TableDescription, error) {
+// describeRemaining describes a table. It returns nil if the table is missing or is being deleted.
+func (l *Lifecycle) describeRemaining(ctx context.Context, t grid.Table) (*types.TableDescription, error) {
 	d, err := l.admin.Describe(ctx, t.Name())
 	if client.IsNoTable(err) || err == nil && d.TableStatus == types.TableStatusDeleting {
 		return nil, nil
