@@ -43,6 +43,40 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 	}
 }
 
+// TestDamage_MergedChunkBeforeWindow reads narrow windows of a store in which merged chunks have come back, just
+// before their successors. A read is refused or returns each reading once, even if its window begins in the
+// successor and so needs no other chunk.
+func TestDamage_MergedChunkBeforeWindow(t *testing.T) {
+	t.Parallel()
+	s := open(t, small(local.Options{Dir: t.TempDir(), ChunkReadings: 64, MemtableBytes: 16 << 10}))
+	create(t, s, week(t, 0))
+	list := noisy(t, s, "d", 1500)
+	eventually(t, "chunks of level 1", func() bool {
+		n, err := s.RestoreMerged(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n > 0
+	})
+	served := 0
+	for i := range len(list) - 8 {
+		window := varve.Window{From: list[i].Time, To: list[i+8].Time}
+		for _, order := range []varve.Order{varve.Ascending, varve.Descending} {
+			page, err := readBoth(t.Context(), s, store.Range{Table: week(t, 0), Series: list[i].Series, Window: window, Order: order}, nil)
+			if errors.Is(err, store.ErrDamaged) {
+				continue
+			}
+			if err != nil || len(page.Readings) != 8 {
+				t.Fatalf("from reading %d, order %v: %d readings, %v", i, order, len(page.Readings), err)
+			}
+			served++
+		}
+	}
+	if served < len(list)/2 {
+		t.Errorf("%d reads were served", served)
+	}
+}
+
 // TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged files
 // are found, too. Each reading is returned once, the store reports that items may be out of date, and
 // the table stays on hold.

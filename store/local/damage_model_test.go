@@ -26,6 +26,7 @@ type world struct {
 	readings map[string]map[int]int64 // for each device, the value of each written reading by its second
 	items    map[int]int              // for each item number, the version that was written last
 	version  int
+	refusal  error // the last refused read
 }
 
 const (
@@ -127,7 +128,7 @@ func (w *world) check() (refused bool) {
 		got, err := w.s.Get(w.t.Context(), []store.Key{item(n, 1).Key}, true)
 		switch want := w.items[n]; {
 		case errors.Is(err, store.ErrDamaged):
-			refused = true
+			refused, w.refusal = true, err
 		case err != nil:
 			w.t.Fatal(err)
 		case want == 0 && len(got) > 0, want > 0 && (len(got) != 1 || !got[0].Attrs["v"].Equal(varve.IntValue(int64(want)))):
@@ -161,6 +162,7 @@ func (w *world) checkReadings(name string, window varve.Window) (refused bool) {
 	for {
 		page, err := readBoth(w.t.Context(), w.s, r, nil)
 		if errors.Is(err, store.ErrDamaged) {
+			w.refusal = err
 			return true
 		}
 		if err != nil {
@@ -200,7 +202,7 @@ func (w *world) checkQueries() (refused bool) {
 	page, err := w.s.Query(w.t.Context(), store.ItemQuery{PK: "P"})
 	switch {
 	case errors.Is(err, store.ErrDamaged):
-		refused = true
+		refused, w.refusal = true, err
 	case err != nil:
 		w.t.Fatal(err)
 	case len(page.Items) != len(live):
@@ -213,7 +215,7 @@ func (w *world) checkQueries() (refused bool) {
 		page, err := w.s.Query(w.t.Context(), store.ItemQuery{PK: fmt.Sprintf("g%d", version), Index: store.GSI1})
 		switch {
 		case errors.Is(err, store.ErrDamaged):
-			refused = true
+			refused, w.refusal = true, err
 		case err != nil:
 			w.t.Fatal(err)
 		case len(page.Items) != 1 || page.Items[0].Key != item(n, 1).Key:
@@ -259,7 +261,7 @@ func (w *world) accept() {
 		}
 	}
 	if w.check() {
-		w.t.Fatalf("refused after the losses were accepted; left %+v", w.s.Losses())
+		w.t.Fatalf("refused after the losses were accepted: %v (%v); left %+v", w.refusal, errors.Unwrap(w.refusal), w.s.Losses())
 	}
 }
 

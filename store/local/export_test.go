@@ -35,10 +35,11 @@ func (o Options) WithShards(n int) Options {
 	return o
 }
 
-// RestoreMerged adds a copy of each chunk of level 1 with another number, as if Pebble had lost the
-// deletion of a merged chunk. It records a loss of all chunks.
+// RestoreMerged adds a copy of each chunk of level 1 with the number 0, as if Pebble had lost the
+// deletion of a merged chunk. It records a loss of the keys of these copies.
 func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	batch := s.db.NewBatch()
+	var copies []lost
 	err = s.db.visit(ctx, []byte{spaceChunk}, []byte{spaceChunk + 1}, func(key, value []byte) error {
 		k, ok := parseChunkKey(key)
 		if !ok || k.level != level1 {
@@ -46,14 +47,15 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 		}
 		n++
 		key = slices.Clone(key)
-		key[len(key)-8] ^= 0x40 // the number of the chunk, which differs from that in the original key
+		clear(key[len(key)-8:]) // the number of the chunk
+		copies = append(copies, lost{From: key, To: next(key), Reason: "test"})
 		return batch.Set(key, value, nil)
 	})
 	if err == nil {
 		err = batch.Commit(pebble.NoSync)
 	}
 	if err == nil {
-		err = s.db.ledger.add([]lost{{From: []byte{spaceChunk}, To: []byte{spaceChunk + 1}, Reason: "test"}})
+		err = s.db.ledger.add(copies)
 	}
 	return n, err
 }

@@ -60,9 +60,6 @@ func (cr *chunkReader) reportBroken(err error) error {
 // current chunk.
 func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
-	if sp.desc && cr.isBefore(*seen, sp.first) {
-		return nil // chunks in between end before the previous chunk begins, and so before the span
-	}
 	switch {
 	case ok && sp.desc:
 		from = slices.Clone(cr.iter.Key())

@@ -141,6 +141,11 @@ func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 		seen = appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0))
 	}
 	return func() (rows, error) {
+		// All chunks before one that begins before the span end before the span, too, except chunks that reappeared
+		// with damage.
+		if begun && m.desc && cr.isBefore(seen, m.span.first) {
+			return nil, nil
+		}
 		var ok bool
 		switch {
 		case begun && m.desc:

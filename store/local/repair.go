@@ -15,11 +15,11 @@ import (
 
 // repair accepts losses, and makes the remaining data consistent.
 type repair struct {
-	db      *database
-	mem     *memory
-	catalog *catalog
-	items   *itemStore
-	report  *damageReport
+	db        *database
+	compactor *compactor
+	catalog   *catalog
+	items     *itemStore
+	report    *damageReport
 }
 
 // AcceptLosses accepts all losses, so that the store serves the remaining data. It returns the
@@ -36,6 +36,10 @@ func (r *repair) AcceptLosses(ctx context.Context, restore ...store.Item) (accep
 	if err := r.catalog.quarantine.setAsideAll(ctx); err != nil {
 		return nil, err
 	}
+	// A merge that began before the damage was found does not know the chunks that reappeared with it. So it
+	// must end before demoteOverlapping looks for them.
+	r.compactor.merging.Lock()
+	defer r.compactor.merging.Unlock()
 	accepted = r.report.Losses()
 	ranges := slices.Clone(r.db.ledger.all())
 	// Damage that only this repair finds is set aside. It is not in "ranges", so it stays refused.

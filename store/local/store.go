@@ -120,7 +120,7 @@ func newStore(opts Options) *Store {
 		stored: stored, itemStore: items, expiry: &expiry{items: items},
 		changes: changes, catalog: catalog, lifecycle: lifecycle,
 		report: report, quarantine: aside,
-		repair: &repair{db: db, mem: mem, catalog: catalog, items: items, report: report},
+		repair: &repair{db: db, compactor: compactor, catalog: catalog, items: items, report: report},
 	}
 }
 
