@@ -2,6 +2,7 @@ package local
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -37,6 +38,32 @@ func partsInUse(db *pebble.DB) (list []part, err error) {
 		}
 	}
 	return list, nil
+}
+
+// partsKept returns the parts that db uses, and keeps their files until "release" is called. Otherwise Pebble
+// could merge an intact file and delete it before it is read, so that it would count as lost.
+func partsKept(db *pebble.DB) (list []part, release func() error, err error) {
+	for {
+		if list, err = partsInUse(db); err != nil {
+			return nil, nil, err
+		}
+		// An iterator keeps the files of the list that is current when it is created.
+		iter, err := db.NewIter(nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		again, err := partsInUse(db)
+		if err == nil && slices.EqualFunc(list, again, samePart) {
+			return list, iter.Close, nil
+		}
+		if err = errors.Join(err, iter.Close()); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+func samePart(a, b part) bool {
+	return a.number == b.number && a.level == b.level && bytes.Equal(a.first, b.first) && bytes.Equal(a.last, b.last)
 }
 
 // storedParts returns the parts that db uses. The database is open read-only, so some of their

@@ -38,7 +38,10 @@ func (l *lost) overlaps(from, to []byte) bool {
 	return bytes.Compare(l.From, to) < 0 && bytes.Compare(from, l.To) < 0
 }
 
-func (l *lost) same(m lost) bool { return bytes.Equal(l.From, m.From) && bytes.Equal(l.To, m.To) }
+// same reports whether two ranges are one loss. Two files may have lost the same keys, one after the other.
+func (l *lost) same(m lost) bool {
+	return bytes.Equal(l.From, m.From) && bytes.Equal(l.To, m.To) && l.File == m.File
+}
 
 // ledger is the list of lost key ranges, in memory and on disk. A check of an empty list reads
 // one pointer.

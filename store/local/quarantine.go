@@ -80,7 +80,7 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	if err := q.db.Flush(); err != nil {
 		return err
 	}
-	list, err := partsInUse(q.db.DB)
+	list, release, err := partsKept(q.db.DB)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	if err == nil && len(spans) > 0 {
 		err = q.replaceFile(ctx, r, number, spans)
 	}
-	if err := errors.Join(err, r.close()); err != nil {
+	if err := errors.Join(err, r.close(), release()); err != nil {
 		return err
 	}
 	q.db.watcher.doneFile(number)

@@ -19,13 +19,28 @@ type Part struct {
 // uses the copy of the earlier part.
 type Merge struct {
 	sources   sources
-	deletions []Deletion
+	deletions []partDeletion
 	entry     Entry
 	key       []byte // memory for Entry.Key
 	value     []byte
 	part      int
 	holes     [][]Hole
 	all       []*Scan
+}
+
+// partDeletion is a deletion of a part. It affects only keys in the part, because the file may have more keys
+// than the part.
+type partDeletion struct {
+	Deletion
+	part *Part
+}
+
+func (d *partDeletion) covers(e *Entry) bool {
+	return d.Seq > e.Seq && bytes.Compare(d.Start, e.Key) <= 0 && bytes.Compare(e.Key, d.End) < 0 && d.part.contains(e.Key)
+}
+
+func (p *Part) contains(key []byte) bool {
+	return (p.First == nil || bytes.Compare(p.First, key) <= 0) && (p.Last == nil || bytes.Compare(key, p.Last) <= 0)
 }
 
 type mergeSource struct {
@@ -68,7 +83,7 @@ func NewMerge(parts []Part) (*Merge, error) {
 				if p.Seq != 0 {
 					d.Seq = p.Seq
 				}
-				m.deletions = append(m.deletions, d)
+				m.deletions = append(m.deletions, partDeletion{d, &parts[i]})
 			}
 		}
 		scan, err := p.File.Scan(p.First, p.Seq)
@@ -103,8 +118,8 @@ func (m *Merge) Next() (bool, error) {
 	m.key, m.value = append(m.key[:0], e.Key...), append(m.value[:0], e.Value...)
 	m.entry = Entry{Key: m.key, Seq: e.Seq, HasValue: e.HasValue, Value: m.value}
 	m.part = m.sources[0].part
-	for _, d := range m.deletions {
-		if d.Seq > e.Seq && bytes.Compare(d.Start, m.key) <= 0 && bytes.Compare(m.key, d.End) < 0 {
+	for i := range m.deletions {
+		if m.deletions[i].covers(&m.entry) {
 			m.entry.HasValue = false
 		}
 	}

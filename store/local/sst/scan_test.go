@@ -83,7 +83,8 @@ func put(t *testing.T, fs vfs.FS, path string, data []byte) {
 }
 
 // TestScan_SkipsDamagedBlocks flips bits anywhere in a file. If the file can be opened, each key is
-// either read or in a hole. If the index is intact, a hole is not wider than the damaged blocks.
+// either read or in a hole. If the index is intact, a hole is not wider than the damaged blocks. A scan from a
+// key returns the same keys as a scan of the whole file, from this key on.
 func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	for _, indexBlock := range []int{1 << 20, 256} { // an index of one level, and of two
 		fs := vfs.NewMem()
@@ -102,13 +103,18 @@ func TestScan_SkipsDamagedBlocks(t *testing.T) {
 				data[at] ^= 1 << rng.IntN(8)
 			}
 			put(t, fs, "damaged.sst", data)
-			got, holes, err := scan(fs, "damaged.sst")
+			got, holes, err := scan(fs, "damaged.sst", nil)
 			if err != nil {
 				if !pebble.IsCorruptionError(err) {
 					t.Fatalf("round %d: %v", round, err)
 				}
 				unopened++
 				continue
+			}
+			from := keys[rng.IntN(len(keys))]
+			at, _ := slices.BinarySearchFunc(got, from, bytes.Compare)
+			if rest, _, err := scan(fs, "damaged.sst", from); err != nil || !slices.EqualFunc(rest, got[at:], bytes.Equal) {
+				t.Fatalf("round %d: from %s: %d keys, want %d: %v", round, from, len(rest), len(got)-at, err)
 			}
 			lost := 0
 			for _, key := range keys {
@@ -134,13 +140,13 @@ func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	}
 }
 
-func scan(fs vfs.FS, path string) (keys [][]byte, holes []sst.Hole, err error) {
+func scan(fs vfs.FS, path string, from []byte) (keys [][]byte, holes []sst.Hole, err error) {
 	f, err := sst.Open(fs, path, options(fs))
 	if err != nil {
 		return nil, nil, err
 	}
 	defer f.Close()
-	s, err := f.Scan(nil, 0)
+	s, err := f.Scan(from, 0)
 	if err != nil {
 		return nil, nil, err
 	}
