@@ -43,7 +43,7 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 	}
 }
 
-// TestDamage_MergedChunkBeforeWindow reads narrow windows of a store in which merged chunks have come back, just
+// TestDamage_MergedChunkBeforeWindow reads narrow windows of a store in which merged chunks have reappeared, just
 // before their successors. A read is refused or returns each reading once, even if its window begins in the
 // successor and so needs no other chunk.
 func TestDamage_MergedChunkBeforeWindow(t *testing.T) {
