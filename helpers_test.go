@@ -71,12 +71,12 @@ func reading(t tb, name, value string) varve.Reading {
 	return varve.Reading{Series: sensor, Time: noon, Fields: []varve.Field{field(name, num(t, value))}}
 }
 
-// checkMany calls rapid.Check 30 times for a property, or 10 times in short mode.
+// checkMany calls rapid.Check 10 times for a property, or 5 times in short mode.
 func checkMany(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
-	rounds := 30
+	rounds := 10
 	if testing.Short() {
-		rounds = 10
+		rounds = 5
 	}
 	for range rounds {
 		rapid.Check(t, property)

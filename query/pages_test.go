@@ -108,9 +108,9 @@ func drawAsOf(t *rapid.T, w *world) time.Time {
 
 // check checks a property with more inputs than rapid uses by default.
 func check(t *testing.T, property func(*rapid.T)) {
-	times := 20
+	times := 8
 	if testing.Short() {
-		times = 10 // in short mode, rapid.Check also runs fewer inputs
+		times = 5 // in short mode, rapid.Check also runs fewer inputs
 	}
 	for range times {
 		rapid.Check(t, property)

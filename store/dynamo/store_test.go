@@ -2,6 +2,7 @@ package dynamo_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -51,6 +52,9 @@ func TestStore_AgreesWithModel(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
+			if e.Name == dynamotest.Local.Name {
+				checkFewer(t)
+			}
 			storetest.Compare(t, func(rt *rapid.T, now func() time.Time) storetest.Subject {
 				clearTables(rt, url)
 				s, err := dynamo.Open(t.Context(), dynamo.Options{
@@ -63,6 +67,24 @@ func TestStore_AgreesWithModel(t *testing.T) {
 			}, storetest.CountsLag)
 		})
 	}
+}
+
+// checkFewer reduces the usual number of random sequences for a slow emulator. Another number, from the flag
+// -rapid.checks, stays.
+func checkFewer(t *testing.T) {
+	t.Helper()
+	checks := flag.Lookup("rapid.checks")
+	if checks.Value.String() != checks.DefValue {
+		return
+	}
+	if err := checks.Value.Set("30"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := checks.Value.Set(checks.DefValue); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func clearTables(t interface{ Fatal(args ...any) }, url string) {
@@ -97,16 +119,17 @@ func both() []dynamotest.Emulator {
 	return emulators
 }
 
-// delayed returns an emulator that creates and deletes tables slowly. In short tests, it returns none.
-func delayed() []dynamotest.Emulator {
+// conforming returns the emulators for the contract of a store. One of them creates and deletes tables slowly,
+// except in short tests.
+func conforming() []dynamotest.Emulator {
 	if testing.Short() {
-		return nil
+		return emulators
 	}
-	return []dynamotest.Emulator{dynamotest.LocalDelayed}
+	return []dynamotest.Emulator{dynamotest.Dynoxide, dynamotest.LocalDelayed}
 }
 
 func TestStore_ConformsToContract(t *testing.T) {
-	for _, e := range append(emulators[:len(emulators):len(emulators)], delayed()...) {
+	for _, e := range conforming() {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
 			storetest.Run(t, func(t *testing.T, now func() time.Time) store.Store {
