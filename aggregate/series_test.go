@@ -76,15 +76,15 @@ func TestBudget_RefusesMore(t *testing.T) {
 	}
 }
 
-// TestSeries_FindsFieldsAmongMany adds readings with 40,000 fields to two buckets, in two orders. A linear
-// search for each field would take many seconds.
-func TestSeries_FindsFieldsAmongMany(t *testing.T) {
-	const fields = 40_000
-	names := make([]string, fields)
+// addMany adds readings with many fields to two buckets of a new series, in two orders. It returns the
+// series, the names of the fields in their order, and the duration.
+func addMany(t *testing.T, fields int) (s *series, names []string, took time.Duration) {
+	t.Helper()
+	names = make([]string, fields)
 	for i := range names {
 		names[i] = fmt.Sprintf("f%05d", i)
 	}
-	s := testSeries(t, &budget{}, "sum")
+	s = testSeries(t, &budget{}, "sum")
 	begin := time.Now()
 	for sec := range int64(4) {
 		if err := addReading(s, 20*(sec+1), names...); err != nil {
@@ -92,10 +92,32 @@ func TestSeries_FindsFieldsAmongMany(t *testing.T) {
 		}
 		slices.Reverse(names)
 	}
-	took := time.Since(begin)
+	return s, names, time.Since(begin)
+}
+
+// TestSeries_FindsFieldsAmongMany adds readings with 40,000 fields. A linear search for each field would
+// take about ten times as long as for ten series with 4,000 fields. The test tries several times, because
+// other work on the machine may delay one of them.
+func TestSeries_FindsFieldsAmongMany(t *testing.T) {
+	const fields, parts, most = 40_000, 10, 4
+	few, many := time.Hour, time.Hour
+	for try := 0; try == 0 || try < 5 && many > most*few; try++ {
+		total := time.Duration(0)
+		for range parts {
+			_, _, took := addMany(t, fields/parts)
+			total += took
+		}
+		_, _, took := addMany(t, fields)
+		few, many = min(few, total), min(many, took)
+	}
+	t.Logf("%d fields take %s, and %d series with %d fields take %s", fields, many, parts, fields/parts, few)
+	if many > most*few {
+		t.Errorf("%d fields take %s, and %d series with %d fields take %s", fields, many, parts, fields/parts, few)
+	}
+	s, names, _ := addMany(t, fields)
 	rows, err := s.finish("a")
-	if err != nil || len(rows) != 2 || took > 8*time.Second {
-		t.Fatalf("%d rows after %s, %v, want 2 in a moment", len(rows), took, err)
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%d rows, %v, want 2", len(rows), err)
 	}
 	for i, want := range []string{"60", "140"} { // 20 + 40, and 60 + 80, by bucket
 		for k, f := range rows[i].Fields {
