@@ -33,26 +33,27 @@ func correctedRecount(t testing.TB, n int, over time.Duration) *recount {
 
 // TestRecount_CorrectionsTakeLinearTime finishes recounts of 30,000 readings. They are spread over an hour,
 // over a day, or over 30,000 hours. The time must not grow with the square of the number of readings per
-// hour, or of the number of hours.
+// hour, or of the number of hours. The test tries several times, because other work on the machine may delay
+// one of them.
 func TestRecount_CorrectionsTakeLinearTime(t *testing.T) {
 	const readings = 30_000
 	took := func(over time.Duration) time.Duration {
-		best := time.Hour
-		for range 3 {
-			c := correctedRecount(t, readings, over)
-			begin := time.Now()
-			if err := c.finish(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			best = min(best, time.Since(begin))
+		c := correctedRecount(t, readings, over)
+		begin := time.Now()
+		if err := c.finish(t.Context()); err != nil {
+			t.Fatal(err)
 		}
-		return best
+		return time.Since(begin)
 	}
-	day := took(24 * time.Hour)
-	if hour := took(time.Hour); hour > 10*day {
+	day, hour, hours := time.Hour, time.Hour, time.Hour
+	for try := 0; try == 0 || try < 10 && (hour > 10*day || hours > 100*day); try++ { // each of many hours needs memory
+		day, hour, hours = min(day, took(24*time.Hour)), min(hour, took(time.Hour)), min(hours, took(readings*time.Hour))
+	}
+	t.Logf("one hour takes %s, a day takes %s, %d hours take %s", hour, day, readings, hours)
+	if hour > 10*day {
 		t.Errorf("one hour takes %s, a day takes %s", hour, day)
 	}
-	if hours := took(readings * time.Hour); hours > 100*day { // each hour needs memory
+	if hours > 100*day {
 		t.Errorf("%d hours take %s, a day takes %s", readings, hours, day)
 	}
 }

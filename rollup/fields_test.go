@@ -11,6 +11,16 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
+// timed returns the duration of a read.
+func timed(t *testing.T, r *rollup.Reader, q rollup.Query) time.Duration {
+	t.Helper()
+	begun := time.Now()
+	if _, err := r.Read(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	return time.Since(begun)
+}
+
 // TestFields_AreCountedInLinearTime recounts an hour of readings with 256 unique fields each. A recount
 // that exceeds the time limit may take at most twelve times as long as one of a quarter of the readings. A
 // query for one field must return only that field.
@@ -25,15 +35,16 @@ func TestFields_AreCountedInLinearTime(t *testing.T) {
 	if p := &all.Rollups[0]; p.Readings != readings || len(p.Fields) != 256*readings {
 		t.Errorf("%d readings of %d fields", p.Readings, len(p.Fields))
 	}
-	if took := time.Since(begun); took > limit {
-		few, q := counting(t, time.Hour, readings/4, distinct(256))
-		begun = time.Now()
-		if _, err := few.Read(t.Context(), q); err != nil {
-			t.Fatal(err)
+	took, quarter := time.Since(begun), time.Hour
+	few, fewer := counting(t, time.Hour, readings/4, distinct(256))
+	for try := 0; took > limit && (try == 0 || took > 12*quarter) && try < 4; try++ { // other work may delay a read
+		quarter = min(quarter, timed(t, few, fewer))
+		if took > 12*quarter {
+			took = min(took, timed(t, r, q))
 		}
-		if quarter := time.Since(begun); took > 12*quarter {
-			t.Errorf("it took %s, and a quarter of the readings %s", took, quarter)
-		}
+	}
+	if took > limit && took > 12*quarter {
+		t.Errorf("it took %s, and a quarter of the readings %s", took, quarter)
 	}
 	q.Fields = distinct(256)(7)[3:4]
 	if one, err := r.Read(t.Context(), q); err != nil || len(one.Rollups[0].Fields) != 1 || one.Rollups[0].Field(q.Fields[0]).Count != 1 {
