@@ -2,12 +2,14 @@ package dynamo_test
 
 import (
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -170,48 +172,68 @@ func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two
 	}
 }
 
+// inProcess is a transport that calls a handler. It has no connections, which the fake clock of synctest would
+// not wait for.
+type inProcess struct{ http.Handler }
+
+func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
+	w := httptest.NewRecorder()
+	p.ServeHTTP(w, r)
+	return w.Result(), nil
+}
+
 // TestScale_EndsThrottling writes 20 rows a second to a table with 5 write units. The server
-// throttles as DynamoDB does, and its clock is fast: a minute takes two seconds. After some
-// minutes, no request may be throttled.
+// throttles as DynamoDB does. After some minutes, no request may be throttled. The clock is fake, so
+// that the speed of the machine does not change the number of writes per second.
 func TestScale_EndsThrottling(t *testing.T) {
 	t.Parallel()
-	const fast, minutes, perSecond = 30, 6, 20
-	begin := time.Now()
-	clock := func() time.Time { return begin.Add(time.Since(begin) * fast) }
-	limits := capacity.Amazon()
-	limits.Burst = 0 // saved units would hide the missing capacity
-	server := dynamosim.New(dynamosim.Options{Now: clock, Limits: &limits})
-	http := httptest.NewServer(server)
-	t.Cleanup(http.Close)
-	s := openWith(t, dynamo.Options{Client: dynamotest.Client(http.URL), Registry: "t_registry", Now: clock})
-	putTemplate(t, s, scaledTemplate)
-	tb := newTable(t, s)
-	reported(t, s)
-	var throttled []int64
-	next := atomic.Int64{}
-	for minute := range minutes {
-		before, end := server.Usage().Throttled, clock().Add(time.Minute)
-		pace := rate.NewLimiter(rate.Limit(perSecond*fast), 1)
-		var wg sync.WaitGroup
-		for range 16 {
-			wg.Go(func() {
-				for clock().Before(end) && pace.Wait(t.Context()) == nil {
-					at := someTime.Add(time.Duration(next.Add(1)) * time.Second)
-					res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{sensor(at, "v", varve.IntValue(1))}}})
-					if err := res[0].Err; err != nil && varve.FailureOf(err) != varve.Unavailable && varve.FailureOf(err) != varve.Busy {
-						t.Errorf("write: %v", err)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		throttled = append(throttled, server.Usage().Throttled-before)
+	synctest.Test(t, func(t *testing.T) {
+		const minutes, perSecond = 6, 20
+		begin := time.Now()
+		clock := func() time.Time { return someTime.Add(time.Since(begin)) }
+		limits := capacity.Amazon()
+		limits.Burst = 0 // saved units would hide the missing capacity
+		server := dynamosim.New(dynamosim.Options{Now: clock, Limits: &limits, Latency: func() time.Duration { return 5 * time.Millisecond }})
+		s := openWith(t, dynamo.Options{Client: hooked("http://dynamodb.invalid", inProcess{server}), Registry: "t_registry", Now: clock})
+		putTemplate(t, s, scaledTemplate)
+		tb := newTable(t, s)
 		reported(t, s)
-		t.Logf("minute %d: %d throttled, then %q", minute, throttled[minute], scaled(t, s))
+		var throttled []int64
+		next := 0
+		for minute := range minutes {
+			before := server.Usage().Throttled
+			next = writeAtRate(t, s, tb, next, perSecond, clock().Add(time.Minute), clock)
+			throttled = append(throttled, server.Usage().Throttled-before)
+			reported(t, s)
+			t.Logf("minute %d: %d throttled, then %q", minute, throttled[minute], scaled(t, s))
+		}
+		if slices.Max(throttled) == 0 || throttled[minutes-1] > 0 {
+			t.Errorf("throttled requests by minute: %v, want some, and none in the last", throttled)
+		}
+	})
+}
+
+// writeAtRate writes new rows, beginning with the given number, at a rate per second until the end. It returns
+// the number of the next row.
+func writeAtRate(t *testing.T, s *dynamo.Store, tb grid.Table, from, perSecond int, end time.Time, clock func() time.Time) int {
+	t.Helper()
+	var next atomic.Int64
+	next.Store(int64(from))
+	pace := rate.NewLimiter(rate.Limit(perSecond), 1)
+	var wg sync.WaitGroup
+	for range 16 {
+		wg.Go(func() {
+			for clock().Before(end) && pace.Wait(t.Context()) == nil {
+				at := someTime.Add(time.Duration(next.Add(1)) * time.Second)
+				res := s.Write(t.Context(), []store.Batch{{Table: tb, Readings: []varve.Reading{sensor(at, "v", varve.IntValue(1))}}})
+				if err := res[0].Err; err != nil && varve.FailureOf(err) != varve.Unavailable && varve.FailureOf(err) != varve.Busy {
+					t.Errorf("write: %v", err)
+				}
+			}
+		})
 	}
-	if slices.Max(throttled) == 0 || throttled[minutes-1] > 0 {
-		t.Errorf("throttled requests by minute: %v, want some, and none in the last", throttled)
-	}
+	wg.Wait()
+	return int(next.Load())
 }
 
 // TestScale_IgnoresOtherTables checks that tables without capacity_max, and on-demand tables, stay as they
