@@ -160,8 +160,8 @@ func TestInvalidBodies_GivenUp(t *testing.T) {
 	}
 }
 
-// parts is an endless compressed body. Each read returns a part that is compressed on its own, or its
-// rest, so the number of parts bounds the bytes that the reader of the body can have decompressed.
+// parts is an endless compressed body of parts that are compressed on their own. No read continues into the
+// next part, so the number of parts bounds the decompressed bytes.
 type parts struct {
 	part, rest string
 	n, most    int // number of parts that were begun, and the number after which reads fail
