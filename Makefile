@@ -60,7 +60,8 @@ check: need fmt lint build
 	@tests/terraform/run.sh -short
 
 # Each test ends after SOAKTIME, even before its last kill, cut, damage or random sequence, and logs how many
-# were done. Only the tests that cut the power at every sync have no such limit: they take seconds.
+# were done. Two kinds have no such limit: the tests that cut the power at every sync take seconds, and the
+# comparison with the model takes about half an hour.
 SOAK = $(GO) test -count=1 -v -timeout 0
 soak: need
 	@$(SOAK) ./tests/crash -run '^TestKill_KeepsAcknowledgedReadings$$' -kills $(KILLS) -within $(SOAKTIME)
@@ -71,6 +72,7 @@ soak: need
 	@$(SOAK) ./store/local -run '^TestCrash_KeepsItems$$' -cuts $(CUTS) -within $(SOAKTIME)
 	@$(SOAK) ./store/local -run '^Test(Open|Rebuild|Erase)_SurvivesPowerCuts$$'
 	@$(SOAK) ./store/local -run '^TestDamage_Model$$' -damages $(DAMAGES) -within $(SOAKTIME)
+	@$(SOAK) ./store/local -run '^TestStore_AgreesWithModel$$' -rapid.checks $$((($(RUNS) + 9) / 10))
 	@$(SOAK) ./tests/damage -run '^TestDamage_IsContainedFoundAndRepaired$$' -damages $(DAMAGES) -within $(SOAKTIME)
 	@$(SOAK) ./archive -run '^Test(Archive_NeverPermitsDropWithoutCopy|Merge_LosesNoReading)' -rapid.checks $(RUNS) -within $(SOAKTIME)
 	@$(SOAK) ./changes -run '^TestChanges_AreTheWhole' -changes.runs $$((($(RUNS) + 99) / 100)) -within $(SOAKTIME) # each run has 100 sequences

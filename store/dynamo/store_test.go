@@ -2,7 +2,6 @@ package dynamo_test
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -52,9 +51,6 @@ func TestStore_AgreesWithModel(t *testing.T) {
 	for _, e := range emulators {
 		t.Run(e.Name, func(t *testing.T) {
 			url := e.Start(t)
-			if e.Name == dynamotest.Local.Name {
-				checkFewer(t)
-			}
 			storetest.Compare(t, func(rt *rapid.T, now func() time.Time) storetest.Subject {
 				clearTables(rt, url)
 				s, err := dynamo.Open(t.Context(), dynamo.Options{
@@ -64,27 +60,9 @@ func TestStore_AgreesWithModel(t *testing.T) {
 					rt.Fatal(err)
 				}
 				return subject{s}
-			}, storetest.CountsLag)
+			}, storetest.CountsLag, storetest.Slow)
 		})
 	}
-}
-
-// checkFewer reduces the usual number of random sequences for a slow emulator. Another number, from the flag
-// -rapid.checks, stays.
-func checkFewer(t *testing.T) {
-	t.Helper()
-	checks := flag.Lookup("rapid.checks")
-	if checks.Value.String() != checks.DefValue {
-		return
-	}
-	if err := checks.Value.Set("30"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := checks.Value.Set(checks.DefValue); err != nil {
-			t.Error(err)
-		}
-	})
 }
 
 func clearTables(t interface{ Fatal(args ...any) }, url string) {

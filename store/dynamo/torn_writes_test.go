@@ -29,12 +29,12 @@ const (
 // acknowledged reading must be stored once.
 func TestWrite_NeverTearsReadings(t *testing.T) {
 	t.Parallel()
-	turns := 6 // one turn for each combination of the layouts below
-	if testing.Short() {
-		turns = 2
-	}
 	for _, e := range both() {
 		t.Run(e.Name, func(t *testing.T) {
+			turns := 6 // one turn for each combination of the layouts below
+			if testing.Short() || e.Name == dynamotest.Local.Name {
+				turns = 2
+			}
 			url := e.Start(t)
 			for turn := range turns {
 				w := &writeHook{cut: func(n int64) cutTime {

@@ -65,7 +65,7 @@ func TestStore_AgreesWithModel(t *testing.T) {
 						rt.Fatal(err)
 					}
 					return s
-				})
+				}, storetest.Slow)
 			})
 		}
 	}
