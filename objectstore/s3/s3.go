@@ -6,7 +6,8 @@
 // with the received bytes. It also has If-None-Match, so that no object is replaced. Open refuses a
 // service that ignores one of these headers, unless the bucket is only read.
 //
-// A write that the service answers with a conflict is repeated a few times. After another error,
+// A write that the service answers with a conflict is repeated a few times. Each object has the random
+// number of its write, so a write whose answer was lost recognizes its own object. After another error,
 // the object may exist. A read that is cut short fails. A Bucket is safe for concurrent use.
 package s3
 
@@ -111,7 +112,7 @@ func (b *Bucket) probe(ctx context.Context) (err error) {
 	}
 	wrong := sha256.Sum256([]byte("other"))
 	other := key + "-wrong"
-	if err := b.put(ctx, other, body, wrong); err == nil {
+	if err := b.put(ctx, other, body, wrong, rand.Text()); err == nil {
 		return errors.Join(errors.New("the service does not compare checksums: use another service"), b.Delete(ctx, other))
 	}
 	return nil
@@ -132,23 +133,48 @@ const (
 	conflictWait  = 50 * time.Millisecond // wait before the second try; each further wait is twice as long
 )
 
+// writeNumber is the name of the metadata of an object that has the number of its write.
+const writeNumber = "varve-write"
+
 // PutNew implements objectstore.Store.
+//
+// If the answer to a request is lost, the client repeats the request, which then finds the object of the
+// first one. So PutNew compares the number of the stored object before it returns ErrExists.
 func (b *Bucket) PutNew(ctx context.Context, key string, body []byte) error {
+	number := rand.Text()
+	err := b.putRetrying(ctx, key, body, number)
+	if !errors.Is(err, objectstore.ErrExists) {
+		return err
+	}
+	switch out, failed := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.opts.Bucket, Key: &key}); {
+	case status(failed) == http.StatusNotFound:
+		return err // another process has deleted the object
+	case failed != nil:
+		return fmt.Errorf("%s exists, and its writer is unknown: %w", key, failed)
+	case out.Metadata[writeNumber] == number:
+		return nil
+	default:
+		return err
+	}
+}
+
+// putRetrying writes an object, and repeats the write after conflicts.
+func (b *Bucket) putRetrying(ctx context.Context, key string, body []byte, number string) error {
 	sum := sha256.Sum256(body)
-	err := b.put(ctx, key, body, sum)
+	err := b.put(ctx, key, body, sum, number)
 	for try, pause := 1, conflictWait; try < conflictTries && status(err) == http.StatusConflict; try, pause = try+1, 2*pause {
 		if err := wait.For(ctx, pause); err != nil {
 			return err
 		}
-		err = b.put(ctx, key, body, sum)
+		err = b.put(ctx, key, body, sum, number)
 	}
 	return err
 }
 
-func (b *Bucket) put(ctx context.Context, key string, body []byte, sum [sha256.Size]byte) error {
+func (b *Bucket) put(ctx context.Context, key string, body []byte, sum [sha256.Size]byte, number string) error {
 	_, err := b.client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &b.opts.Bucket, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), IfNoneMatch: aws.String("*"),
-		ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
+		Metadata: map[string]string{writeNumber: number}, ChecksumAlgorithm: types.ChecksumAlgorithmSha256, ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
 	})
 	if status(err) == http.StatusPreconditionFailed {
 		return fmt.Errorf("%s: %w", key, objectstore.ErrExists)

@@ -28,7 +28,10 @@ func TestPutNew_RepeatsConflicts(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var requests atomic.Int64
-			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodHead {
+					return // the object of the other writer
+				}
 				if requests.Add(1) <= c.conflicts {
 					w.WriteHeader(http.StatusConflict)
 					return
@@ -43,6 +46,50 @@ func TestPutNew_RepeatsConflicts(t *testing.T) {
 			err = b.PutNew(t.Context(), "key", []byte("text"))
 			if (err != nil) != c.fails || errors.Is(err, objectstore.ErrExists) != c.exists {
 				t.Errorf("error %v after %d requests", err, requests.Load())
+			}
+		})
+	}
+}
+
+// TestPutNew_AcceptsOwnObject uses a service whose first answer is lost after the object was written. The
+// client repeats the request, which finds the object. The write must succeed if the object is its own, and
+// fail with ErrExists only if it is of another writer.
+func TestPutNew_AcceptsOwnObject(t *testing.T) {
+	t.Setenv("AWS_ACCESS_KEY_ID", "test")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
+	for name, c := range map[string]struct {
+		other, unknown bool // whether another writer has the object, and whether nobody can read it
+		fails, exists  bool
+	}{
+		"own":     {},
+		"other":   {other: true, fails: true, exists: true},
+		"unknown": {unknown: true, fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stored http.Header
+			service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Method == http.MethodHead && c.unknown:
+					w.WriteHeader(http.StatusForbidden)
+				case r.Method == http.MethodHead:
+					w.Header().Set("x-amz-meta-varve-write", stored.Get("x-amz-meta-varve-write"))
+				case stored == nil:
+					if stored = r.Header.Clone(); c.other {
+						stored = http.Header{}
+					}
+					panic(http.ErrAbortHandler) // the answer is lost
+				default:
+					w.WriteHeader(http.StatusPreconditionFailed)
+				}
+			}))
+			defer service.Close()
+			b, err := s3.Open(t.Context(), s3.Options{Bucket: "b", Endpoint: service.URL, ReadOnly: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = b.PutNew(t.Context(), "key", []byte("text"))
+			if (err != nil) != c.fails || errors.Is(err, objectstore.ErrExists) != c.exists {
+				t.Errorf("error %v, want a failure: %t, ErrExists: %t", err, c.fails, c.exists)
 			}
 		})
 	}
