@@ -57,9 +57,6 @@ func (rd *Reader) Rows() int64 { return rd.file.NumRows() }
 // Groups returns the number of row groups.
 func (rd *Reader) Groups() int { return len(rd.file.RowGroups()) }
 
-// GroupBytes returns the size of the values of a row group in bytes, as they are before compression.
-func (rd *Reader) GroupBytes(i int) int64 { return rd.file.Metadata().RowGroups[i].TotalByteSize }
-
 // Table returns the name of the table in the metadata of the file.
 func (rd *Reader) Table() string {
 	name, _ := rd.file.Lookup(metaTable)

@@ -103,3 +103,32 @@ func TestBuilder_BoundsFieldsOfRowGroups(t *testing.T) {
 		t.Errorf("%d readings in the files, want %d", rows, readings)
 	}
 }
+
+// TestReader_CountsSlotsInGroupBytes compares GroupBytes with the memory of a decoded row group. Each reading has
+// one of many fields. Above 400, some fields have no column.
+func TestReader_CountsSlotsInGroupBytes(t *testing.T) {
+	for _, fields := range []int{300, 1000} {
+		const rows = 8 << 10
+		files := writeSparse(t, rows, fields)
+		rd, err := parquetfile.Open(bytes.NewReader(files[0].Body), int64(len(files[0].Body)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		blocks, err := rd.ReadGroup(0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		used, counted := int64(after.HeapAlloc)-int64(before.HeapAlloc), rd.GroupBytes(0)
+		if runtime.KeepAlive(blocks); counted < used*9/10 {
+			t.Errorf("%d fields: GroupBytes is %d KiB, and the row group uses %d KiB", fields, counted>>10, used>>10)
+		}
+		if most := 16 * (2<<20 + int64(rows*fields)); counted > most {
+			t.Errorf("%d fields: GroupBytes is %d KiB, want at most %d KiB", fields, counted>>10, most>>10)
+		}
+	}
+}
