@@ -25,6 +25,9 @@ func (a *Archiver) LargestGroup(ctx context.Context, r *Record) (int64, error) {
 
 func (c *SharedReads) LimitRows(n int64) { c.limit = n }
 
+// LimitDecoded sets the decoded bytes that a read may have in memory.
+func (r *Reader) LimitDecoded(n int64) { r.decodedBytes = n }
+
 func (c *SharedReads) RetainedRows() (n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

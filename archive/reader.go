@@ -25,7 +25,8 @@ const (
 	fetchBytes = 1 << 20
 	// fetchRows bounds the rows that one request reads, because all of them may be of one series.
 	fetchRows = 2 * parquetfile.GroupRows
-	// fetchedBytes is the maximum size of the row groups that all reads fetch and decode at the same time.
+	// fetchedBytes is the maximum size of the row groups that all reads fetch at the same time. It also bounds the
+	// row groups that they decode at the same time.
 	fetchedBytes = 64 << 20
 )
 
@@ -37,6 +38,9 @@ type Reader struct {
 	catalog  Catalog
 	known    *cache.Cache[string, any] // manifests by checksum: *Manifest; footers by checksum: []byte
 	fetching *semaphore.Weighted       // limits the bytes that are fetched at the same time
+	decoding *semaphore.Weighted       // limits the bytes that are decoded at the same time; acquired after fetching
+
+	decodedBytes int64 // see the constant decodedBytes
 
 	requests, bytes atomic.Int64
 }
@@ -45,7 +49,8 @@ type Reader struct {
 func NewReader(a *Archiver) *Reader {
 	return &Reader{
 		objects: a.opts.Objects, catalog: a.catalog, known: cache.New[string, any](cache.Limits{Size: knownBytes}),
-		fetching: semaphore.NewWeighted(fetchedBytes),
+		fetching: semaphore.NewWeighted(fetchedBytes), decoding: semaphore.NewWeighted(fetchedBytes),
+		decodedBytes: decodedBytes,
 	}
 }
 

@@ -120,6 +120,9 @@ func newArchived(t *rapid.T, dir string) *archived {
 	a.record, err = a.archiver.Archive(context.Background(), info(t, s, table))
 	must(t, err)
 	a.Reader = archive.NewReader(a.archiver)
+	if rapid.Bool().Draw(t, "limited") {
+		a.LimitDecoded(rapid.Int64Range(0, 20_000).Draw(t, "decoded"))
+	}
 	list, err := a.List(context.Background(), []string{table.Prefix}, varve.AllTime())
 	must(t, err)
 	if len(list) != min(1, len(a.want)) {

@@ -225,9 +225,11 @@ func (s *SeriesReader) readRun(ctx context.Context) error {
 	if s.shared != nil {
 		blocks, err = s.shared.takeGroup(ctx, s)
 	} else {
-		var r run
-		r, s.left = takeRun(s.left)
-		blocks, err = s.decodeRun(ctx, r)
+		r, _ := takeRun(s.left)
+		var d decodedRun
+		if d, err = s.decodeRun(ctx, r); err == nil {
+			blocks, s.left = d.blocks, s.left[len(d.blocks):]
+		}
 	}
 	if err != nil {
 		return err
@@ -244,33 +246,6 @@ func (s *SeriesReader) readRun(ctx context.Context) error {
 		slices.Reverse(s.parts)
 	}
 	return nil
-}
-
-// decodeRun reads row groups, and decodes the readings of the series: one block per row group, or nil if
-// a row group has none.
-func (s *SeriesReader) decodeRun(ctx context.Context, r run) (blocks []*block.Block, err error) {
-	body := r.body()
-	weight := min(body.Size+r.file.Footer.Size, fetchedBytes)
-	if err := s.reader.fetching.Acquire(ctx, weight); err != nil {
-		return nil, context.Cause(ctx)
-	}
-	defer s.reader.fetching.Release(weight)
-	known, err := s.fetchRun(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	rd, err := parquetfile.OpenRanges(known)
-	if err != nil {
-		return nil, contentError{err}
-	}
-	for i := r.first; i <= r.last; i++ {
-		b, err := rd.ReadSeries(i, s.rng.Series)
-		if err != nil {
-			return nil, contentError{err}
-		}
-		blocks = append(blocks, b)
-	}
-	return blocks, nil
 }
 
 // fetchRun reads row groups and the footer of a file, and compares them with their checksums.

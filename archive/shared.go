@@ -45,11 +45,12 @@ type sharedGroups struct {
 type retainedGroup struct {
 	of *sharedGroups
 	group
+	bytes int64        // assumed memory
 	block *block.Block // nil if the row group has no readings of the series
 }
 
-// sharedRows bounds the decoded rows that one query retains for its other tables. A later read
-// of a dropped row group fetches it once more.
+// sharedRows bounds the decoded rows that one query retains for its other tables. The constant decodedBytes
+// bounds their memory. A later read of a dropped row group fetches it once more.
 const sharedRows = 2 * fetchRows
 
 // Share returns the reads of one query.
@@ -160,19 +161,17 @@ func (g *sharedGroups) takeGroup(ctx context.Context, s *SeriesReader) ([]*block
 	defer g.mu.Unlock()
 	next := s.left[0]
 	b, ok := g.reads.find(g, next)
-	var r run
-	var blocks []*block.Block
+	var d decodedRun
 	if !ok {
 		var err error
-		r = g.runFrom(next)
-		if blocks, err = s.decodeRun(ctx, r); err != nil {
+		if d, err = s.decodeRun(ctx, g.runFrom(next)); err != nil {
 			return nil, err
 		}
-		b = blocks[next.index-r.first]
+		b = d.blocks[next.index-d.first]
 	}
 	s.left = s.left[1:]
 	g.setLeft(s, s.left)
-	g.reads.retain(g, r, blocks)
+	g.reads.retain(g, &d)
 	return []*block.Block{b}, nil
 }
 
@@ -216,20 +215,24 @@ func (c *SharedReads) indexOf(g *sharedGroups, one group) int {
 
 // retain retains the row groups of a run that a table may need. It drops the oldest ones above the limit. The
 // caller holds the lock of g.
-func (c *SharedReads) retain(g *sharedGroups, r run, blocks []*block.Block) {
+func (c *SharedReads) retain(g *sharedGroups, d *decodedRun) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, b := range blocks {
-		if one := (group{r.file, r.first + i}); g.needs(one) && c.indexOf(g, one) < 0 {
-			c.retained = append(c.retained, retainedGroup{g, one, b})
+	for i, b := range d.blocks {
+		if one := (group{d.file, d.first + i}); g.needs(one) && c.indexOf(g, one) < 0 {
+			r := retainedGroup{of: g, group: one, block: b}
+			if b != nil {
+				r.bytes = d.bytes[i]
+			}
+			c.retained = append(c.retained, r)
 		}
 	}
-	rows := int64(0)
+	rows, bytes := int64(0), int64(0)
 	for i := range slices.Backward(c.retained) {
 		if b := c.retained[i].block; b != nil {
-			rows += int64(b.Len())
+			rows, bytes = rows+int64(b.Len()), bytes+c.retained[i].bytes
 		}
-		if rows > c.limit {
+		if rows > c.limit || bytes > c.reader.decodedBytes {
 			c.retained = slices.Delete(c.retained, 0, i+1)
 			return
 		}

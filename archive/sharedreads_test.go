@@ -70,7 +70,11 @@ type sharedTable struct {
 
 func newSharedQuery(t *rapid.T, w *mergeWorld) *sharedQuery {
 	a := w.whole()
-	q := &sharedQuery{reads: archive.NewReader(a).Share(), limit: rapid.SampledFrom([]int64{0, 0, 1, 6, 15}).Draw(t, "limit")}
+	reader := archive.NewReader(a)
+	q := &sharedQuery{reads: reader.Share(), limit: rapid.SampledFrom([]int64{0, 0, 1, 6, 15}).Draw(t, "limit")}
+	if q.limit == 15 {
+		reader.LimitDecoded(rapid.Int64Range(0, 20_000).Draw(t, "decoded"))
+	}
 	q.rng = store.Range{
 		Series: varve.Series{Tenant: "acme", Stream: rapid.SampledFrom([]string{"s", "t"}).Draw(t, "stream"), Device: rapid.SampledFrom([]string{"a", "b", "c/d"}).Draw(t, "device")},
 		Window: varve.AllTime(), Order: varve.Order(rapid.IntRange(0, 1).Draw(t, "order")),
