@@ -10,6 +10,6 @@
 // all runs together copy each reading once.
 //
 // The state is saved after a file is complete. If a run fails or is interrupted, the next one
-// replaces the file that was being written. The caller must not run two exports with one state at
-// the same time.
+// replaces the file that was being written. A run is refused while another one copies the stream
+// to the same folder. On systems without flock, the caller must make sure of that.
 package export

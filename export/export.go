@@ -76,10 +76,19 @@ type exporter struct {
 	Progress
 }
 
-// Run copies the readings that were not copied by earlier runs with the same state.
-func Run(ctx context.Context, o Options) (Progress, error) {
+// Run copies the readings that were not copied by earlier runs with the same state. It fails if another run copies
+// the stream to the same folder.
+func Run(ctx context.Context, o Options) (_ Progress, err error) {
 	e := &exporter{o: o, done: state{Stream: o.Stream, Format: string(o.Format)}}
-	err := e.copyReadings(ctx)
+	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
+		return e.Progress, fileerr.Short(err)
+	}
+	unlock, err := lockStream(o.Dir, o.Stream)
+	if err != nil {
+		return e.Progress, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	err = e.copyReadings(ctx)
 	if e.out != nil {
 		err = errors.Join(err, e.out.abandon())
 	}
@@ -90,9 +99,6 @@ func (e *exporter) copyReadings(ctx context.Context) error {
 	resumes, err := e.done.load(e.o.State)
 	if err != nil {
 		return err
-	}
-	if err := os.MkdirAll(e.o.Dir, 0o777); err != nil {
-		return fileerr.Short(err)
 	}
 	if !resumes {
 		if err := e.begin(ctx); err != nil {
