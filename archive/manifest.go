@@ -134,6 +134,9 @@ func parseManifest(body []byte, name string) (*Manifest, error) {
 	if m.Table != name {
 		return nil, fmt.Errorf("manifest is for table %s", m.Table)
 	}
+	if attemptOf(digestsName(m.Attempt)) == "" {
+		return nil, fmt.Errorf("manifest has the attempt %.80q", m.Attempt)
+	}
 	for _, f := range m.allFiles() {
 		if attemptOf(f.Name) != m.Attempt {
 			return nil, fmt.Errorf("manifest names the file %q of another attempt", f.Name)
