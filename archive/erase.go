@@ -258,7 +258,8 @@ func (a *Archiver) putNextManifest(ctx context.Context, r *Record, m *Manifest) 
 }
 
 // deleteEarlier deletes the archives with lower numbers. A manifest is deleted after the files that it
-// names. If the present archive is not whole, nothing is deleted.
+// names. If the present archive is not whole, nothing is deleted. The files of the present archive stay, even if
+// a copy of its manifest has a lower number.
 func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 	numbers, err := a.files.generations(ctx, r)
 	if err != nil {
@@ -285,6 +286,13 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 		}
 		if err := a.Verify(ctx, r); err != nil {
 			return err
+		}
+		present, err := a.files.manifest(ctx, r)
+		if err != nil {
+			return err
+		}
+		if m.Attempt == present.Attempt {
+			continue // a copy of the present manifest, which names the present files
 		}
 		for _, f := range m.allFiles() {
 			if err := a.opts.Objects.Delete(ctx, r.Dir+f.Name); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive"
 	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/internal/randomtest"
@@ -30,6 +31,22 @@ func TestExpire_KeepsForeignObjects(t *testing.T) {
 			if _, err := objects.Stat(ctx, r.Dir+name); err != nil {
 				t.Errorf("a foreign object was deleted: %v", err)
 			}
+		}
+	})
+}
+
+// TestErase_KeepsFilesOfCopiedManifest copies the manifest of an archive to a lower number. An erasure that finds
+// nothing to erase deletes earlier archives, but not the present files, which the copy names, too.
+func TestErase_KeepsFilesOfCopiedManifest(t *testing.T) {
+	withErased(t, func(t *rapid.T, a *archive.Archiver, objects *folder.Folder, r *archive.Record) {
+		ctx := context.Background()
+		body, err := objects.Get(ctx, r.ManifestKey(), 0, -1)
+		must(t, err)
+		must(t, objects.PutNew(ctx, r.Dir+"manifest.json", body))
+		_, err = a.Erase(ctx, []grid.Table{table}, func(*varve.Reading) bool { return false }, nil)
+		must(t, err)
+		if err := a.Verify(ctx, r); err != nil {
+			t.Errorf("the archive has lost its files: %v", err)
 		}
 	})
 }
