@@ -138,12 +138,16 @@ func (f *Folder) Get(ctx context.Context, key string, offset, length int64) (bod
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	rest := info.Size() - offset
 	if length < 0 {
-		info, err := file.Stat()
-		if err != nil {
-			return nil, err
-		}
-		length = info.Size() - offset
+		length = rest
+	}
+	if offset < 0 || rest < 0 || length > rest { // a damaged manifest may name any range, so the length is checked before memory is allocated
+		return nil, fmt.Errorf("%s: %d bytes at %d, and it has %d: %w", key, length, offset, info.Size(), io.ErrUnexpectedEOF)
 	}
 	body = make([]byte, length)
 	if n, err := file.ReadAt(body, offset); err != nil && (!errors.Is(err, io.EOF) || int64(n) < length) {

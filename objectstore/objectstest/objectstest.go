@@ -42,8 +42,10 @@ func Run(t *testing.T, o objectstore.Store) {
 			t.Errorf("get %d bytes at %d: %d bytes, %v", c.length, c.offset, len(got), err)
 		}
 	}
-	if _, err := o.Get(ctx, key, 9999, 2); err == nil {
-		t.Error("a get beyond the end succeeded")
+	for _, c := range []struct{ offset, length int64 }{{9999, 2}, {10001, -1}, {20000, 1}, {0, 1 << 60}, {-1 << 60, 1 << 60}} {
+		if got, err := o.Get(ctx, key, c.offset, c.length); err == nil {
+			t.Errorf("get %d bytes at %d: %d bytes of 10000, and no error", c.length, c.offset, len(got))
+		}
 	}
 	if s, err := o.Stat(ctx, key); err != nil || s.Size != 10000 || s.SHA256 != objectstore.SumOf(body) {
 		t.Errorf("stat: %+v, %v", s, err)
