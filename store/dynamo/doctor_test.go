@@ -115,6 +115,29 @@ func TestExamine_LeavesInterruptedDrop(t *testing.T) {
 	}
 }
 
+// TestExamine_AdoptsNoTable examines a deployment whose registry was recreated, so that it lacks the records of
+// the tables. The examination must leave their adoption to the service.
+func TestExamine_AdoptsNoTable(t *testing.T) {
+	t.Parallel()
+	url := standIn(t)
+	p := launch(t, url, "t_reg", nil)
+	p.expect("write", p.write(sensor(someTime, "v", varve.IntValue(1))), varve.Stored)
+	deleteByHand(t, url, "t_reg")
+	launch(t, url, "t_reg", nil)
+	listed := 0
+	dynamo.Examine(t.Context(), dynamo.Examination{
+		Options: dynamo.Options{Client: dynamotest.Client(url), Registry: "t_reg"}, Prefixes: []string{"t"},
+		Forecast: func(_ context.Context, infos []store.Info, _ int) (string, string, bool, error) {
+			listed = len(infos)
+			return "enough", "", false, nil
+		},
+	})
+	out, err := dynamotest.Client(url).Scan(t.Context(), &dynamodb.ScanInput{TableName: aws.String("t_reg")})
+	if err != nil || listed != 1 || len(out.Items) > 0 {
+		t.Errorf("%d tables were listed, and the registry has %v, %v, want 1 table and no record", listed, out.Items, err)
+	}
+}
+
 // detour is a transport that can change requests or answers.
 type detour func(op string, body []byte, next func() (*http.Response, error)) (*http.Response, error)
 

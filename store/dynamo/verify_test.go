@@ -12,6 +12,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamotest"
@@ -146,6 +147,29 @@ func checkFound(t *testing.T, url string, e *engine.Engine, table string, row at
 	key := attrs{"series": row["series"], "ts": row["ts"]}
 	if _, err := dynamotest.Client(url).DeleteItem(t.Context(), &dynamodb.DeleteItemInput{TableName: &table, Key: key}); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestVerify_SkipsVanishedTable deletes one of two tables after a verification has listed both. The
+// verification must find no damage, and must count only the other table.
+func TestVerify_SkipsVanishedTable(t *testing.T) {
+	t.Parallel()
+	url := standIn(t)
+	p := launch(t, url, "t_reg", nil)
+	p.expect("first", p.write(sensor(someTime, "v", varve.IntValue(1))), varve.Stored)
+	p.expect("second", p.write(sensor(someTime.AddDate(0, 0, -21), "v", varve.IntValue(1))), varve.Stored)
+	deleted := false
+	done, err := p.store.Verify(t.Context(), dynamo.Verification{
+		Found: func(d store.DamagedRow) { t.Errorf("found %+v, want nothing", d) },
+		Table: func(in grid.Table) {
+			if !deleted {
+				deleted = true
+				deleteByHand(t, url, in.Name())
+			}
+		},
+	})
+	if err != nil || done.Tables != 1 || done.Readings != 1 {
+		t.Errorf("%+v, %v, want one table with one reading", done, err)
 	}
 }
 
