@@ -247,6 +247,8 @@ func (v *evaluator) closeEpisode(end *varve.Position, byGap bool) {
 	c.end, c.byGap = end, byGap
 	if c.isOpened() && (end == nil || c.opened.Compare(*end) < 0) {
 		v.add(c)
+	} else if !c.read {
+		v.markStored(c.start) // so that the record is removed, although its first reading is missing
 	}
 	v.current, v.hasLast = nil, false
 }

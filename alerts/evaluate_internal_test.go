@@ -111,6 +111,22 @@ func TestEvaluate_FindsEpisodesAroundSpan(t *testing.T) {
 	}
 }
 
+// TestEvaluate_RemovesEpisodeThatEndsBeforeItsOpening writes a correction without the field at the start of an open
+// episode, and a failing reading before its opening. The recorded episode must be removed, because no later reading
+// may end it.
+func TestEvaluate_RemovesEpisodeThatEndsBeforeItsOpening(t *testing.T) {
+	for samples, want := range map[string]string{"○·○": "", "○·○●": "", "○·○●·●": "3/5/"} {
+		rule := &Rule{For: 2 * time.Second, Gap: NoGap}
+		opened := second(3)
+		known := history{recorded: recordedAs([]episode{{start: second(1), opened: opened}})}
+		found, err := evaluate(rule, samplesFrom(samples), span{lo: second(0), hi: second(2)}, known)
+		p := planOf(&found, &known, nil)
+		if err != nil || episodesText(p.write) != want || episodesText(p.remove) != "1/3/" {
+			t.Errorf("%s: %q is written and %q removed, want %q and 1/3/: %v", samples, episodesText(p.write), episodesText(p.remove), want, err)
+		}
+	}
+}
+
 // TestEvaluate_StepsEqualWholeEvaluation adds samples in any order. After each one, it applies
 // the plan to the records in memory. The records are then equal to the episodes that one
 // evaluation of all samples finds.
