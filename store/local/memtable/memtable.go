@@ -25,9 +25,17 @@ func New(parity, shards int, c Caching) *Memtable {
 	return m
 }
 
-// maxRepetition is the maximum size of the field names in chunks, relative to the limit of a memtable.
-// It bounds the batch of a flush.
-const maxRepetition = 4
+const (
+	// maxRepetition is the maximum size of the fields' names in chunks, relative to the limit of a
+	// memtable.
+	maxRepetition = 4
+	// maxRepeated is the maximum size of the fields' names in chunks, whatever the limit. Pebble
+	// panics at a batch of 4 GiB. After a crash, one batch has two memtables, each with up to 1.1 GiB
+	// of readings: see local.MaxMemtableBytes.
+	maxRepeated = 256 << 20
+	// columnBytes is the approximate size of a field in a chunk, without its name and values.
+	columnBytes = 8
+)
 
 // IsFull reports whether the memtable reached a limit in bytes, or its chunks would repeat too many
 // field names. It needs no lock.
@@ -37,7 +45,7 @@ func (m *Memtable) IsFull(limit int64) bool {
 		bytes += s.bytes.Load()
 		repeated += s.repeated.Load()
 	}
-	return bytes >= limit || repeated >= maxRepetition*limit
+	return bytes >= limit || repeated >= min(maxRepetition*limit, maxRepeated)
 }
 
 // Readings returns the number of readings. It needs no lock.
@@ -63,10 +71,10 @@ type Shard struct {
 	Content
 	readings atomic.Int64
 	bytes    atomic.Int64
-	// repeated is the approximate size of the field names in its chunks. It can be a multiple of "bytes",
-	// because each chunk repeats them.
+	// repeated is the approximate size of the fields in its chunks, without the values. It can be a
+	// multiple of "bytes", because each chunk repeats the names.
 	repeated  atomic.Int64
-	nameSizes []int // size of the field names of each shape, in bytes
+	nameSizes []int // size of the fields of each shape in a chunk, without the values, in bytes
 	shapeIDs  map[string]uint32
 	cache     *Cache // the cache of all shards
 }
@@ -168,7 +176,7 @@ func (m *Shard) Shape(fields []varve.Field, last uint32) uint32 {
 		}
 		id = uint32(len(m.shapes))
 		m.shapes = append(m.shapes, names)
-		m.nameSizes = append(m.nameSizes, key.Len())
+		m.nameSizes = append(m.nameSizes, key.Len()+columnBytes*len(names))
 		m.shapeIDs[key.String()] = id
 		m.bytes.Add(int64(shapeBytes + 2*key.Len() + nameBytes*len(names)))
 	}

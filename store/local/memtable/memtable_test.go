@@ -18,7 +18,7 @@ func TestMemtable_BoundsRepeatedNames(t *testing.T) {
 	names := 0
 	for i := range fields {
 		fields[i].Name = fmt.Sprintf("%s%03d", strings.Repeat("n", 57), i)
-		names += len(fields[i].Name) + 1
+		names += len(fields[i].Name) + 1 + columnBytes
 	}
 	shape := m.Shape(fields, 0)
 	series := 0
@@ -33,5 +33,19 @@ func TestMemtable_BoundsRepeatedNames(t *testing.T) {
 	}
 	if whole.Bytes() > limit {
 		t.Errorf("the memtable has %d bytes, more than its limit", whole.Bytes())
+	}
+}
+
+// TestMemtable_BoundsFlushOfLargestLimit fills the field names of a memtable up to the bound that applies to every
+// limit. Also with the largest limit, the memtable must be full, and two of them must fit into a batch of Pebble.
+func TestMemtable_BoundsFlushOfLargestLimit(t *testing.T) {
+	const largest = 9 * (512 << 20) / 4 // 2.25 times local.MaxMemtableBytes
+	m := New(0, 1, Caching{})
+	m.Shards[0].repeated.Store(maxRepeated)
+	if !m.IsFull(largest) {
+		t.Errorf("a memtable with %d bytes of field names in chunks is not full", maxRepeated)
+	}
+	if batch := 2 * (largest + maxRepeated); batch >= 4<<30 {
+		t.Errorf("two memtables need a batch of %d bytes, and the limit is 4 GiB", batch)
 	}
 }
