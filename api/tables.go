@@ -83,11 +83,12 @@ type atTime struct {
 }
 
 func (h *tablesHandler) planTables(ctx context.Context, in *atTime) (*reply[wire.PlanBody], error) {
-	at, err := moment(url.Values{"at": {in.At}}, "at", wire.TimeFormat{}, h.now(), h.now())
+	// Without a time, the plan is the one of a run: it omits the drops of tables that are in use.
+	at, err := moment(url.Values{"at": {in.At}}, "at", wire.TimeFormat{}, h.now(), time.Time{})
 	if err != nil {
 		return nil, h.problem(err)
 	}
-	if now := h.now(); now.Sub(at) > 24*time.Hour {
+	if now := h.now(); !at.IsZero() && now.Sub(at) > 24*time.Hour {
 		return nil, h.problem(varve.InvalidParam("query.at", "%s has passed: use a later time, as in +30d", at.Format(time.RFC3339)))
 	}
 	p, err := h.rotator.Plan(ctx, at)

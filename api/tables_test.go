@@ -4,6 +4,8 @@ import (
 	"context"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/engine"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/lease"
 	"net/http"
 	"slices"
@@ -67,6 +69,34 @@ func TestPlan_IsAppliedAsPlanned(t *testing.T) {
 	}
 	s.get("/v1/tables/plan?at=1970-01-01").problem(http.StatusBadRequest, "query.at", "1970-01-01T00:00:00Z has passed")
 	s.get("/v1/tables/plan?at=soon").problem(http.StatusBadRequest, "query.at", "RFC 3339")
+}
+
+// TestPlan_OmitsDropsOfTablesInUse retires a table whose readings cannot be counted for roll-ups. The present plan
+// must not drop the table, as a run would not, and its digest must be accepted.
+func TestPlan_OmitsDropsOfTablesInUse(t *testing.T) {
+	s := newServer(t, func(o *engine.Options, _ *api.Limits) {
+		o.Rotation = engine.DefaultRotation()
+		o.Rotation.Drop = true
+	})
+	s.write(good(noon))
+	name := thisTable(s).Name()
+	s.store.set(&s.store.read, func(grid.Table) error { return errDisk })
+	for range 2 {
+		s.advance(450 * 24 * time.Hour)
+		decode[wire.PlanBody](s.send("POST", "/v1/tables/apply", ""))
+	}
+	s.advance(time.Hour)
+	p := decode[wire.PlanBody](s.get("/v1/tables/plan"))
+	for _, a := range p.Actions {
+		t.Errorf("%s of %s is planned, want nothing", a.Action, a.Table)
+	}
+	skipped := slices.ContainsFunc(p.Skipped, func(k wire.PlanSkipped) bool {
+		return k.Table == name && strings.Contains(k.Reason, "roll-ups have yet to be counted")
+	})
+	if !skipped || !p.At.Equal(s.clock()) {
+		t.Errorf("skipped at %s: %+v, want %s, which is in use", p.At, p.Skipped, name)
+	}
+	decode[wire.PlanBody](s.send("POST", "/v1/tables/apply?plan="+p.Digest, ""))
 }
 
 // TestApply_RequiresLease checks that the answer is 409 while another process has the lease.
