@@ -15,16 +15,17 @@ import (
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the result has only the
-// damaged rows, the expiry and the time of as_of. It has no names and no numbers of tables. If the
-// coverage has none of these three, the result is nil.
+// damaged rows, the expiry, the time of as_of and the number of missing tables. It has no names and
+// no other numbers of tables. If the coverage has none of these four, the result is nil.
 func coverage(r *http.Request, c query.Coverage) ([]byte, error) {
 	if !seesTables(r) {
 		expiry := ownExpiry(c.Expiry)
 		asOf := ownAsOf(c.AsOf)
-		if len(c.Damaged) == 0 && expiry == nil && asOf == nil {
+		missing := len(c.Missing) + c.MoreMissing
+		if len(c.Damaged) == 0 && expiry == nil && asOf == nil && missing == 0 {
 			return nil, nil
 		}
-		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry, AsOf: asOf}
+		c = query.Coverage{Damaged: slices.Clone(c.Damaged), MoreDamaged: c.MoreDamaged, Expiry: expiry, AsOf: asOf, MoreMissing: missing}
 		for i := range c.Damaged {
 			c.Damaged[i].Table = ""
 		}

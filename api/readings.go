@@ -37,7 +37,7 @@ func (h *readingsHandler) addRoutes(o *operations) {
 		OperationID: "read-readings", Summary: "Readings of a device in a window", Tags: []string{"readings"},
 		Description: "Streamed, in any number. An answer in columns is limited to 8 MiB. With a limit, next leads to the following page, also after tables were rotated. " +
 			"NDJSON, CSV, columns and Arrow by Accept or format. In NDJSON, CSV and Arrow, next and coverage come as the trailers Varve-Next and Varve-Coverage. " +
-			aboutErrorLine + "Coverage is for keys of the tenant default. " +
+			aboutErrorLine + "Coverage names tables only for keys of the tenant default; for others, more_missing has the number of missing tables. " +
 			"With where, a page may be short or empty and not the last. " +
 			"The columns of CSV are time, id, arrived and the fields; a field of such a name is fields.time, fields.id or fields.arrived. " +
 			"If a reading has a version, CSV and Arrow have the column _version. " +

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/varvedb/varve/api/wire"
+	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/store"
 )
 
 const whyPath = "/v1/devices/d1/why?time=2026-11-18T12:00:00Z"
@@ -39,6 +41,20 @@ func TestWhy_HidesTablesFromTenants(t *testing.T) {
 	why = decode[wire.WhyBody](l.as(theirs, "GET", whyPath, ""))
 	if len(why.Streams) != 1 || !strings.HasSuffix(why.Streams[0].Text, "It stays on disk, because retention.drop is false.") {
 		t.Errorf("the expired reading: %+v, want it kept because drops are off", why.Streams)
+	}
+}
+
+// TestMissingTables_AreCountedForTenants reads the readings of a tenant other than default whose table vanishes.
+// The coverage must count the table, because readings are missing, and must not name it.
+func TestMissingTables_AreCountedForTenants(t *testing.T) {
+	l := newLocked(t)
+	theirs := l.keys["other rw"]
+	l.as(theirs, "POST", writePath, `{"device":"d1","time":"2026-11-18T12:00:00Z","fields":{"v":1}}`, "Content-Type", "application/json")
+	l.store.set(&l.store.read, func(grid.Table) error { return store.ErrNoTable })
+	r := l.as(theirs, "GET", readPath, "")
+	cover := decode[wire.ReadingsBody](r).Coverage
+	if cover.MoreMissing != 1 || len(cover.Missing) > 0 || strings.Contains(r.body, "varve_") {
+		t.Errorf("%s, want one missing table without a name", r.body)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *Server) lateness(ctx context.Context, p latenessParams) (answer latenes
 	answer.missingTables = missingOf(&cover)
 	all.fill(&answer)
 	answer.Devices = len(devices)
-	if len(cover.Missing) > 0 {
+	if len(cover.Missing) > 0 || cover.MoreMissing > 0 {
 		answer.Complete, answer.Note = false, "Not all readings were measured: tables are missing."
 	} else if !answer.Complete {
 		answer.Note = fmt.Sprintf("Not all readings were measured: at most %d readings of %d devices with live readings are. Use a shorter window, or name a device.", maxLateReadings, maxLateDevices)

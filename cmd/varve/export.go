@@ -83,11 +83,14 @@ func (a *app) runExport(ctx context.Context, o export.Options) error {
 		if len(done.Missing) > 0 {
 			summary["missing"] = done.Missing
 		}
+		if done.MoreMissing > 0 {
+			summary["more_missing"] = done.MoreMissing
+		}
 		return writeJSON(a.out, summary)
 	}
 	kind := "changes"
 	switch {
-	case len(done.Missing) > 0:
+	case len(done.Missing) > 0 || done.MoreMissing > 0:
 		kind = "the readings of the existing tables"
 	case done.IsFirstCopy && o.RegisteredOnly:
 		kind = "all readings of registered devices"

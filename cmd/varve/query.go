@@ -155,7 +155,11 @@ func (a *app) sayMissingTables(tables []string, more int) {
 		fmt.Fprintf(a.err, "Left out, because it was deleted: table %s\n", table)
 	}
 	if more > 0 {
-		fmt.Fprintf(a.err, "Left out, because they were deleted: %s\n", count(more, "more table"))
+		what := "table" // tenants other than the default one see no names of tables
+		if len(tables) > 0 {
+			what = "more table"
+		}
+		fmt.Fprintf(a.err, "Left out, because they were deleted: %s\n", count(more, what))
 	}
 }
 
