@@ -151,7 +151,9 @@ func (l *Lease) put(ctx context.Context, conds ...store.Cond) error {
 // that it does, and makes no request. After that, Check extends the lease, or fails with ErrLost if
 // the lease was acquired once more.
 func (l *Lease) Check(ctx context.Context) error {
-	if l.k.Now().Before(l.until.Add(-l.k.TTL / 2)) {
+	// Go's monotonic clock stands still while the machine is suspended, so the wall clock counts, too.
+	now, extend := l.k.Now(), l.until.Add(-l.k.TTL/2)
+	if now.Before(extend) && now.Round(0).Before(extend.Round(0)) {
 		return nil
 	}
 	err := l.put(ctx, store.IfEquals(attrToken, varve.IntValue(l.token)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/lease"
@@ -149,6 +150,21 @@ func TestCheck_ExtendsLease(t *testing.T) {
 	want(t, "a's late check, when nobody took over", la.Check(t.Context()), nil)
 	_, err = b.Acquire(t.Context(), "job")
 	want(t, "b", err, lease.ErrHeld)
+}
+
+// TestCheck_CountsSuspendedTime suspends the machine of a holder for an hour. The monotonic clock of Go stands still
+// meanwhile, and another process takes the lease over. The check of the holder must fail.
+func TestCheck_CountsSuspendedTime(t *testing.T) {
+	c := &clock{time.Now()} // with a reading of the monotonic clock
+	_, a, b := two(c)
+	la := acquire(t, a)
+	c.pass(ttl + skew + time.Hour)
+	acquire(t, b)
+	awake := c.now
+	// The fields of time.Time are wall, ext and loc. With a monotonic reading, ext has its nanoseconds.
+	(*[2]int64)(unsafe.Pointer(&awake))[1] -= int64(ttl + skew + time.Hour)
+	c.now = awake
+	want(t, "a's check after the machine was suspended", la.Check(t.Context()), lease.ErrLost)
 }
 
 // writes counts writes. If the field "err" is set, all writes fail with that error.
