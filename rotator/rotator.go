@@ -252,10 +252,15 @@ func (r *Rotator) observeTables(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.recordTables(&p, done{})
+	return nil
+}
+
+// recordTables updates the tables in the health, also during a run.
+func (r *Rotator) recordTables(p *Plan, d done) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.health.update(&p, done{})
-	return nil
+	r.health.update(p, d)
 }
 
 // apply applies the actions of a plan in order, and returns how many tables it created and
@@ -264,6 +269,7 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 	var errs []error
 	held, refused := map[grid.Table]string{}, map[grid.Table]string{}
 	defer func() {
+		r.recordTables(p, d)
 		p.skipHeld(held)
 		p.skipActions(refused)
 	}()
@@ -273,6 +279,9 @@ func (r *Rotator) apply(ctx context.Context, p *Plan, check func(context.Context
 		}
 		if err := check(ctx); err != nil {
 			return d, errors.Join(joinFirst(errs), err)
+		}
+		if actions[0].Kind != Create {
+			r.recordTables(p, d) // drops may take long
 		}
 		n := r.parallelActions(actions)
 		for _, out := range r.applyAll(ctx, actions[:n]) {

@@ -68,6 +68,30 @@ func TestRun_OneAtATime(t *testing.T) {
 	}
 }
 
+// TestRun_ReportsTablesBeforeDrops runs a new process that creates and retires tables. Its health must have the
+// created tables as soon as they exist, because drops may take long.
+func TestRun_ReportsTablesBeforeDrops(t *testing.T) {
+	w := runWorld(t)
+	if _, err := w.rotator.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.clock = w.clock.Add(60 * day)
+	r := w.another("other", rotator.Events{})
+	retired := 0
+	w.store.before = func(op string, in grid.Table) error {
+		if op == "retire" {
+			retired++
+			if h := r.Health(); !h.Usable || h.Ahead.Existing != h.Ahead.Wanted || h.Ahead.Wanted == 0 {
+				t.Errorf("health before %s is retired: %+v, want all tables", in, h)
+			}
+		}
+		return nil
+	}
+	if _, err := r.Run(t.Context()); err != nil || retired == 0 {
+		t.Errorf("%d tables were retired, %v, want some", retired, err)
+	}
+}
+
 // TestRun_ExtendsLease checks that each action of a long run extends the lease. If one action
 // lasts too long, the run must lose the lease and must stop.
 func TestRun_ExtendsLease(t *testing.T) {
