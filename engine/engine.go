@@ -214,7 +214,8 @@ type Engine struct {
 	closeErr    error
 }
 
-// Open connects the packages, runs the rotator once to create tables, and starts the schedule.
+// Open connects the packages, runs the rotator once to create tables, and starts the schedule. A
+// rotation that takes longer than firstRotation continues in the background.
 //
 // If the first rotation fails, Open succeeds and sets the condition RotationFailing. The router
 // creates missing tables, and the next rotation does the rest.
@@ -233,8 +234,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	e.wire(o)
 	e.openChanges(ctx, o)
 	e.background, e.stop = context.WithCancel(context.WithoutCancel(ctx))
-	// Failures are visible in the events, the health and the conditions of the rotator.
-	_ = e.rotate()
+	rotateFirst(ctx, e)
 	e.repairStreams(ctx, o.Events.Repaired)
 	// If tables cannot be listed, the rotator has failed, too, and has reported the error.
 	_ = tellUnclaimed(ctx, o)
@@ -362,8 +362,8 @@ func (e *Engine) Close() error {
 		if e.cron != nil {
 			<-e.cron.Stop().Done()
 		}
+		e.first.Wait() // before the retries, because the first rotation may start some
 		e.retries.Wait()
-		e.first.Wait()
 		e.Alerts.Close()
 		e.Devices.Close()
 		e.Rejects.Close()

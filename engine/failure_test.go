@@ -41,6 +41,30 @@ func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 	})
 }
 
+// TestOpen_ContinuesLongRotationInBackground opens an engine whose first rotation takes ten minutes. Open must return
+// earlier, so that requests are served, and the rotation must end.
+func TestOpen_ContinuesLongRotationInBackground(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &watched{Store: mem.New(nil)}
+		var steps atomic.Int32
+		s.onCreate(func() error {
+			if steps.Add(1) == 1 {
+				<-time.After(10 * time.Minute)
+			}
+			return nil
+		})
+		begin := time.Now()
+		e := open(t, engine.Options{Store: s})
+		if took := time.Since(begin); took > time.Minute || !e.Rotator.Health().LastRun.IsZero() {
+			t.Errorf("Open took %s and the rotation %s, want at most 1m before its end", took, e.Rotator.Health().LastRun)
+		}
+		wait(10 * time.Minute)
+		if h := e.Rotator.Health(); h.LastSuccess.IsZero() || h.Ahead.Existing != h.Ahead.Wanted {
+			t.Errorf("health %+v, want a successful rotation", h)
+		}
+	})
+}
+
 // TestClose_FinishesCurrentAction checks that Close waits for the current action of a run, starts no
 // further action, and closes the store last.
 func TestClose_FinishesCurrentAction(t *testing.T) {

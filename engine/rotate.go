@@ -1,12 +1,35 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"math/rand/v2"
 	"time"
 
 	"github.com/varvedb/varve/lease"
 )
+
+// firstRotation is the longest time for which Open waits for the first rotation.
+const firstRotation = time.Minute
+
+// rotateFirst runs the rotator for the first time. It waits for at most firstRotation, and only until
+// ctx ends, because requests wait for it. After a long stop of the service, many drops and deletions of
+// expired readings may be due. They continue in the background.
+func rotateFirst(ctx context.Context, e *Engine) {
+	done := make(chan struct{})
+	e.first.Go(func() {
+		defer close(done)
+		// Failures are visible in the events, the health and the conditions of the rotator.
+		_ = e.rotate()
+	})
+	timer := time.NewTimer(firstRotation)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 // rotate runs the rotator. If another process holds the lease, rotate retries later, so that this
 // process knows the state of the tables, too.
