@@ -284,6 +284,31 @@ func TestOpen_AdoptsTablesAfterLostRegistry(t *testing.T) {
 	}
 }
 
+// TestOpen_HoldsAdoptedTables deletes the registry of a deployment with a table on hold. The new registry must put
+// this table on hold again, and no other table.
+func TestOpen_HoldsAdoptedTables(t *testing.T) {
+	t.Parallel()
+	url := standIn(t)
+	p := launch(t, url, "t_reg", nil)
+	p.rotate()
+	p.expect("before", p.write(sensor(someTime, "v", varve.IntValue(1))), varve.Stored)
+	if err := p.store.Hold(t.Context(), p.table(), "case 17"); err != nil {
+		t.Fatal(err)
+	}
+	deleteByHand(t, url, "t_reg")
+	again := launch(t, url, "t_reg", nil)
+	again.rotate()
+	infos, err := again.rotator.Tables(t.Context())
+	if err != nil || len(infos) < 2 {
+		t.Fatalf("%d tables, %v", len(infos), err)
+	}
+	for i := range infos {
+		if in := &infos[i]; !in.Owned || (in.Hold != "") != (in.Table == p.table()) {
+			t.Errorf("%s: owned %t, hold %q, want only %s on hold", in.Table, in.Owned, in.Hold, p.table())
+		}
+	}
+}
+
 // TestOpen_RefusesTableOfOtherForm checks that Open fails for a table that does not have the keys
 // of a registry.
 func TestOpen_RefusesTableOfOtherForm(t *testing.T) {

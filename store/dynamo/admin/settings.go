@@ -14,7 +14,7 @@ import (
 // SetTTL turns the time to live of a table on or off. While it is on, DynamoDB deletes each row after
 // the time in the attribute with the name attr.
 func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
-	is, err := a.readTTL(ctx, name)
+	is, err := a.HasTTL(ctx, name)
 	if err != nil || is == on {
 		return err
 	}
@@ -25,13 +25,14 @@ func (a *Admin) SetTTL(ctx context.Context, name, attr string, on bool) error {
 	if err == nil {
 		return nil
 	}
-	if is, derr := a.readTTL(ctx, name); derr == nil && is == on {
+	if is, derr := a.HasTTL(ctx, name); derr == nil && is == on {
 		return nil // another process has made the change, or its answer was lost
 	}
 	return a.client.Error("UpdateTimeToLive", name, err)
 }
 
-func (a *Admin) readTTL(ctx context.Context, name string) (on bool, err error) {
+// HasTTL reports whether the time to live of a table is on or being turned on.
+func (a *Admin) HasTTL(ctx context.Context, name string) (on bool, err error) {
 	out, err := a.client.DescribeTimeToLive(ctx, &dynamodb.DescribeTimeToLiveInput{TableName: aws.String(name)})
 	if err != nil {
 		return false, a.client.Error("DescribeTimeToLive", name, err)

@@ -21,6 +21,8 @@ type Catalog struct {
 	now      func() time.Time
 	parallel int
 
+	keepExpired bool // whether time to live is off in all tables
+
 	mu      sync.Mutex
 	version string // last version of the catalog that a filter has required
 }

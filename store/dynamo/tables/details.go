@@ -46,14 +46,27 @@ func (c *Catalog) addDetails(ctx context.Context, infos []store.Info) ([]store.I
 	return found, nil
 }
 
+// LostHold is the reason of the hold on an adopted table that was probably on hold before.
+const LostHold = "it was on hold when the registry was lost: release it if the reason no longer applies"
+
 // adopt writes a record for a table that has the owner tag but no record, because the registry
-// was lost and recreated.
+// was lost and recreated. The reason of a hold is lost with the record, but the time to live of the
+// table is still off. Such a table is on hold again, so that it is not dropped.
 func (c *Catalog) adopt(ctx context.Context, in *store.Info, d *types.TableDescription) error {
 	owned, err := c.admin.Owns(ctx, d)
 	if err != nil || !owned || d.TableStatus != types.TableStatusActive {
 		return err
 	}
 	r := &record{Phase: usable, Tier: store.Warm, Created: aws.ToTime(d.CreationDateTime).UTC(), Used: true, Version: 1}
+	if !c.keepExpired {
+		expires, err := c.admin.HasTTL(ctx, in.Name())
+		if err != nil {
+			return err
+		}
+		if !expires {
+			r.Hold = LostHold
+		}
+	}
 	if err := ignoreCondition(c.records.create(ctx, in.Table, r)); err != nil {
 		return err
 	}

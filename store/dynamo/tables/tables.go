@@ -68,7 +68,7 @@ func New(o Options) *Tables {
 	l := &Lifecycle{records: r, admin: o.Admin, items: o.Items, classOf: o.ClassOf, now: o.Now, keepExpired: o.KeepExpired}
 	return &Tables{
 		Records:   r,
-		Catalog:   &Catalog{records: r, admin: o.Admin, now: o.Now, parallel: o.Parallel},
+		Catalog:   &Catalog{records: r, admin: o.Admin, now: o.Now, parallel: o.Parallel, keepExpired: o.KeepExpired},
 		Lifecycle: l,
 		Scaler:    newScaler(l, o.Used),
 		Confirmed: newConfirmed(r, o.Admin),
