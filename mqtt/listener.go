@@ -252,8 +252,12 @@ func freePacketID(cl *server.Client, id uint16) {
 	}
 }
 
-// OnPacketEncode sets the code in the answer to an unknown version of MQTT to the code of version 3.1.1.
+// OnPacketEncode sets the code in the answer to an unknown version of MQTT to the code of version 3.1.1. A
+// duplicate of QoS 2 gets the code of success: after an error, the device would count its message as lost.
 func (h *hook) OnPacketEncode(cl *server.Client, pk packets.Packet) packets.Packet {
+	if pk.FixedHeader.Type == packets.Pubrec && pk.ReasonCode == packets.ErrPacketIdentifierInUse.Code {
+		pk.ReasonCode, pk.Properties = packets.CodeSuccess.Code, packets.Properties{} // see freePacketID for other messages
+	}
 	if v := cl.Properties.ProtocolVersion; pk.FixedHeader.Type == packets.Connack && (v < 3 || v > 5) {
 		pk.ReasonCode = packets.Err3UnsupportedProtocolVersion.Code
 	}

@@ -85,6 +85,45 @@ func TestListener_StoresReusedPacketIDs(t *testing.T) {
 	}
 }
 
+// Packets of MQTT 5.
+const (
+	hello5   = "\x10\x13\x00\x04MQTT\x05\x00\x00\x1e\x05\x11\x00\x00\x00\x3c\x00\x01c" // keeps the session for a minute
+	welcome5 = "\x20\x06\x00\x00\x03\x21\x00\x64"
+	resumed5 = "\x20\x06\x01\x00\x03\x21\x00\x64"
+	pubrec5  = "\x50\x02\x00\x01"
+	pubrel5  = "\x62\x02\x00\x01"
+	pubcomp5 = "\x70\x02\x00\x01"
+)
+
+// publish5 returns a packet with a message of QoS 2 and the packet id 1. The argument "header" is its first
+// byte.
+func publish5(header byte, topic, payload string) string {
+	body := "\x00" + string([]byte{byte(len(topic))}) + topic + "\x00\x01\x00" + payload
+	return string([]byte{header, byte(len(body))}) + body
+}
+
+// TestListener_ConfirmsDuplicatesOfQoS2 checks that a device of MQTT 5 that resends a message of QoS 2 gets
+// the code of success. The message is stored once.
+func TestListener_ConfirmsDuplicatesOfQoS2(t *testing.T) {
+	w := newWorld(t, 10)
+	address := w.listen(t)
+	conn := dialRaw(t, address, hello5+publish5(0x34, "varve/w/d1", `{"a":1}`))
+	expect(t, conn, welcome5+pubrec5)
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	conn = dialRaw(t, address, hello5+publish5(0x3c, "varve/w/d1", `{"a":1}`))
+	expect(t, conn, resumed5+pubrec5) // the server resends the answer that may have been lost
+	expect(t, conn, pubrec5)
+	if _, err := io.WriteString(conn, pubrel5); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, conn, pubcomp5)
+	if n := w.stored(t, varve.DefaultTenant, "d1"); n != 1 {
+		t.Errorf("%d readings are stored, want 1", n)
+	}
+}
+
 // TestListener_AcceptsManyOpenMessages checks that MQTT 3.1.1 devices may have more open messages than
 // MQTT 5 devices, which know the limit, also after they resumed their session.
 func TestListener_AcceptsManyOpenMessages(t *testing.T) {
