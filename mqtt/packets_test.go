@@ -124,6 +124,25 @@ func TestListener_ConfirmsDuplicatesOfQoS2(t *testing.T) {
 	}
 }
 
+// TestListener_CompletesUnmatchedQoS2 checks that a message of QoS 2 on a topic without a pattern ends with
+// PUBCOMP and the code of success. Its PUBREC has the code 0x10, after which devices send PUBREL.
+func TestListener_CompletesUnmatchedQoS2(t *testing.T) {
+	conn := dialRaw(t, newWorld(t, 10).listen(t), hello5+publish5(0x34, "other", `{"a":1}`))
+	expect(t, conn, welcome5+"\x50")
+	length := make([]byte, 1)
+	if _, err := io.ReadFull(conn, length); err != nil {
+		t.Fatal(err)
+	}
+	rest := make([]byte, length[0])
+	if _, err := io.ReadFull(conn, rest); err != nil || !strings.HasPrefix(string(rest), "\x00\x01\x10") {
+		t.Fatalf("PUBREC has %q, %v, want the packet id 1 and the code 0x10", rest, err)
+	}
+	if _, err := io.WriteString(conn, pubrel5); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, conn, pubcomp5)
+}
+
 // TestListener_AcceptsManyOpenMessages checks that MQTT 3.1.1 devices may have more open messages than
 // MQTT 5 devices, which know the limit, also after they resumed their session.
 func TestListener_AcceptsManyOpenMessages(t *testing.T) {

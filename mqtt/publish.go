@@ -142,6 +142,12 @@ func acknowledge(cl *server.Client, pk *packets.Packet, code packets.Code, r *Re
 			{Key: "rejected", Val: strconv.FormatInt(r.Tally.Rejected, 10)},
 		}},
 	}
+	if kind == packets.Pubrec && code.Code < packets.ErrUnspecifiedError.Code {
+		// After such a code, the device sends PUBREL: the server must know the packet id then.
+		ack.Created = time.Now().Unix()
+		cl.State.Inflight.DecreaseReceiveQuota()
+		cl.State.Inflight.Set(ack)
+	}
 	_ = cl.WritePacket(ack) // if the connection is lost, the device resends the message
 }
 
