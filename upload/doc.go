@@ -16,7 +16,7 @@
 // is sent from its start.
 //
 // If an upload fails or the process dies, the next run resumes at the checkpoint. It may resend
-// some readings, which become duplicates. An error about one source is a [FileError], and the end
-// of the context is [ErrInterrupted]. Callbacks never overlap. Only one goroutine may use an
+// some readings, which become duplicates. An error about one source is a [FileError], and the other
+// sources are sent. The end of the context is [ErrInterrupted]. Callbacks never overlap. Only one goroutine may use an
 // Upload.
 package upload

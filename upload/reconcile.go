@@ -49,13 +49,18 @@ func checkReconcile(o *Options, sources []Source) error {
 	return nil
 }
 
-// findMissing reads all files, and asks the server for the hours that differ.
+// findMissing reads all files, and asks the server for the hours that differ. It passes over a file that cannot
+// be read, and so does sendAll.
 func (u *Upload) findMissing(ctx context.Context) error {
 	sets := map[seriesName]*reconcile.Set{}
 	for i := range u.sources {
 		s := &u.sources[i]
-		if err := u.addFile(ctx, s, sets); err != nil {
+		err := u.addFile(ctx, s, sets)
+		if err != nil && ctx.Err() != nil {
 			return &FileError{s.Path, err}
+		}
+		if err != nil {
+			u.failures.add(s, err)
 		}
 	}
 	u.compared = map[seriesName]*comparison{}

@@ -25,6 +25,7 @@ type Source struct {
 	deviceGiven bool   // the user named the device
 	size        int64  // size of the file in bytes; 0 if unknown
 	mtime       int64  // time of the last change of the file, in nanoseconds since 1970
+	failed      bool   // the file could not be read, and its error is one of the upload's failures
 }
 
 // FileError is an error about one source.

@@ -68,6 +68,7 @@ type Upload struct {
 	checkpoint *checkpoint
 	tenant     string                     // tenant of the client's key, for the checkpoint; "" means unknown
 	compared   map[seriesName]*comparison // chooses the readings to send; if nil, all readings are sent
+	failures   failures
 
 	mu     sync.Mutex // guards result, and is locked during calls of Events
 	result Result
@@ -191,25 +192,28 @@ func interruption(ctx context.Context, err error) error {
 	return cause
 }
 
+// sendAll sends all files. If a file cannot be read, it continues with the next one, and returns the errors at
+// the end.
 func (u *Upload) sendAll(ctx context.Context) error {
 	g, sending := errgroup.WithContext(ctx)
 	g.SetLimit(u.opts.Parallel)
-	var failed error
 	for i := range u.sources {
 		s := &u.sources[i]
+		if s.failed {
+			continue // prepare could not read it
+		}
 		err := u.sendFile(sending, g, s)
 		if sending.Err() != nil {
 			break // a piece failed, or ctx ended: the cause is found below
 		}
 		if err != nil {
-			failed = &FileError{s.Path, err}
-			break
+			u.failures.add(s, err)
 		}
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return failed
+	return u.failures.err()
 }
 
 // sendFile cuts one file into pieces and starts to send them.

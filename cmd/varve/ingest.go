@@ -173,8 +173,21 @@ func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	}
 }
 
-// ingestError replaces API parameters in an error of an upload with flags.
+// ingestError replaces API parameters in an error of an upload with flags. If several files could not be read,
+// err has an error for each.
 func ingestError(err error) error {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, e := range joined.Unwrap() {
+			errs = append(errs, fileError(e))
+		}
+		return errors.Join(errs...)
+	}
+	return fileError(err)
+}
+
+// fileError replaces API parameters in an error about one file with flags.
+func fileError(err error) error {
 	var inFile *upload.FileError
 	if !errors.As(err, &inFile) {
 		return err
