@@ -3,6 +3,7 @@ package upload
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"strings"
 
@@ -56,10 +57,13 @@ func (c compression) decompress(r io.Reader) (io.Reader, func() error, error) {
 	}
 	if c == gzipped {
 		z, err := gzip.NewReader(r)
+		if errors.Is(err, io.EOF) {
+			return nil, nil, errors.New("the file is empty: it is not gzip")
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		return z, z.Close, nil
+		return z, func() error { return nil }, nil // Close would repeat the error of the last read
 	}
 	z, err := zstd.NewReader(r)
 	if err != nil {

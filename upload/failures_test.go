@@ -1,6 +1,8 @@
 package upload_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"os"
 	"path/filepath"
@@ -52,5 +54,27 @@ func TestUpload_NamesTenUnreadableFiles(t *testing.T) {
 	_, err := send(t, upload.Options{Client: newClient(t)}, dir)
 	if err == nil || strings.Count(err.Error(), "is empty") != 10 || !strings.HasSuffix(err.Error(), "\n3 more files could not be read") {
 		t.Errorf("%v, want 10 errors and the number of the others", err)
+	}
+}
+
+// TestUpload_DescribesUnreadableGzip checks the errors of an empty file and a cut one whose names end in .gz.
+func TestUpload_DescribesUnreadableGzip(t *testing.T) {
+	var whole bytes.Buffer
+	z := gzip.NewWriter(&whole)
+	if _, err := z.Write([]byte(csv(100))); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "the file is empty: it is not gzip"},
+		{whole.String()[:whole.Len()/2], "unexpected EOF"},
+	} {
+		path := writeFile(t, "s1.csv.gz", c.text)
+		_, err := send(t, upload.Options{Client: newClient(t)}, path)
+		if want := path + ": " + c.want; err == nil || err.Error() != want {
+			t.Errorf("%d bytes: the error is %v, want %s", len(c.text), err, want)
+		}
 	}
 }
