@@ -210,6 +210,9 @@ func (c *csvReader) assign(names []string) error {
 		if seen[name] {
 			return bodyErrorf("column %q occurs twice", name)
 		}
+		if strings.Contains(strings.ReplaceAll(name, "\r\n", ""), "\r") {
+			return bodyErrorf("the header contains a carriage return: end lines with a line feed, as in \\n or \\r\\n")
+		}
 		seen[name] = true
 		r := role{name: name, kind: c.Kinds[name]}
 		switch name {

@@ -190,3 +190,19 @@ func TestCSV_UsesCapitalDeviceColumn(t *testing.T) {
 		}
 	}
 }
+
+// TestCSV_RefusesCarriageReturns checks that a body is refused whose lines end with carriage returns. It would be
+// a header without rows. In a quoted name, a line break is allowed.
+func TestCSV_RefusesCarriageReturns(t *testing.T) {
+	for _, c := range []struct{ body, want string }{
+		{"time,device,a\r1475001526000,d1,1\r", "the header contains a carriage return: end lines with a line feed, as in \\n or \\r\\n"},
+		{"time,device,\"a\r\n(C)\"\n", ""},
+		{"time,device,a\r\n", ""},
+	} {
+		_, err := read(wire.CSV, c.body)
+		var body *wire.BodyError
+		if got := errors.As(err, &body); got != (c.want != "") || got && body.Message != c.want {
+			t.Errorf("%q: %v, want %q", c.body, err, c.want)
+		}
+	}
+}
