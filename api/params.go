@@ -1,6 +1,7 @@
 package api
 
 import (
+	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -217,10 +218,28 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 		}
 		return f, nil
 	}
-	for _, part := range strings.Split(r.Header.Get("Accept"), ",") {
-		if f, ok := wire.AnswerFormatOf(part); ok {
-			return f, nil
+	return accepted(strings.Join(r.Header.Values("Accept"), ",")), nil
+}
+
+// accepted returns the format with the largest weight (q) in a header Accept: of several, the first one. If it
+// has none, accepted returns JSON.
+func accepted(accept string) wire.Format {
+	best, most := wire.JSON, 0.0
+	for part := range strings.SplitSeq(accept, ",") {
+		media, params, err := mime.ParseMediaType(part)
+		f, ok := wire.AnswerFormatOf(media)
+		if err != nil || !ok {
+			continue
+		}
+		weight := 1.0
+		if q := params["q"]; q != "" {
+			if weight, err = strconv.ParseFloat(q, 64); err != nil {
+				continue
+			}
+		}
+		if weight > most {
+			best, most = f, weight
 		}
 	}
-	return wire.JSON, nil
+	return best
 }

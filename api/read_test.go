@@ -126,6 +126,9 @@ func TestFormats_HaveSameReadings(t *testing.T) {
 		{"application/x-ndjson", "", "application/x-ndjson", `{"time":"2026-11-18T11:00:00Z"`}, {"application/jsonl;q=0.9", "", "application/x-ndjson", `{"time"`},
 		{"text/csv", "", "text/csv; charset=utf-8", csv}, {"text/csv", "json", "application/json", `{"readings"`}, {"", "ndjson", "application/x-ndjson", `{"time"`},
 		{"application/json", "csv", "text/csv; charset=utf-8", csv},
+		{"text/csv;q=0.5, application/json", "", "application/json", `{"readings":[`}, {"application/json;q=0.5, text/csv;q=0.9", "", "text/csv; charset=utf-8", csv},
+		{"application/json;q=0, text/csv", "", "text/csv; charset=utf-8", csv}, {"text/csv;q=0", "", "application/json", `{"readings":[`},
+		{"Text/CSV", "", "text/csv; charset=utf-8", csv}, {"text/csv, application/json", "", "text/csv; charset=utf-8", csv}, {",;q, text/csv;q=x", "", "application/json", `{"readings":[`},
 	}
 	for _, row := range rows {
 		path := readPath
