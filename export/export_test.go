@@ -308,3 +308,33 @@ func TestExport_RefusesOtherState(t *testing.T) {
 		t.Errorf("a stream that does not exist: %v", err)
 	}
 }
+
+// TestExport_WritesFilesWithSamePermissions checks that files of all formats have the permissions of new files,
+// so that other users may read them if the mask of the process permits it.
+func TestExport_WritesFilesWithSamePermissions(t *testing.T) {
+	s := newServer(t)
+	s.write(t, 3)
+	plain := filepath.Join(t.TempDir(), "plain")
+	if err := os.WriteFile(plain, nil, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.Stat(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {
+		dir := t.TempDir()
+		if _, err := export.Run(t.Context(), export.Options{Client: s.Client, Stream: "weather", Dir: dir, Format: format}); err != nil {
+			t.Fatal(err)
+		}
+		files, err := filepath.Glob(filepath.Join(dir, "*."+string(format)))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: files %v, %v", format, files, err)
+		}
+		for _, path := range files {
+			if got, err := os.Stat(path); err != nil || got.Mode() != want.Mode() {
+				t.Errorf("%s: %s has %v, %v, want %v", format, path, got.Mode(), err, want.Mode())
+			}
+		}
+	}
+}

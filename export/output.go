@@ -139,7 +139,11 @@ func (o *output) close() (written bool, err error) {
 
 func (o *output) replace(path string, body []byte) error {
 	o.bytes += int64(len(body))
-	return replaceFile(path, body)
+	f, err := os.Create(path + ".tmp") // with the permissions of files in other formats
+	if err != nil {
+		return fileerr.Short(err)
+	}
+	return finishFile(f, path, body)
 }
 
 func (o *output) closeLines() (written bool, err error) {

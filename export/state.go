@@ -58,13 +58,18 @@ func (s *state) save(path string) error {
 	return replaceFile(path, append(data, '\n'))
 }
 
-// replaceFile writes a file durably, or leaves the old one.
+// replaceFile writes a file durably, or leaves the old one. Only the user of the process can read the file.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
 	if err != nil {
 		return fileerr.Short(err)
 	}
-	_, err = f.Write(data)
+	return finishFile(f, path, data)
+}
+
+// finishFile writes data to a temporary file, and renames the file to path.
+func finishFile(f *os.File, path string, data []byte) error {
+	_, err := f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
