@@ -8,9 +8,9 @@ const (
 	looseBytes = 6
 )
 
-// GroupBytes returns the assumed memory of a decoded row group in bytes: its values as they are before
-// compression, and the rows that lack values. In the column "others", each value may belong to another
-// field. It returns 0 if the file lacks the row group.
+// GroupBytes returns the assumed memory of a decoded row group in bytes. It includes the values as they are before
+// compression, and the rows that lack values. In the column "others", each value may belong to another field. If
+// the file lacks the row group, the result is 0.
 func (rd *Reader) GroupBytes(i int) int64 {
 	all := rd.file.Metadata().RowGroups
 	if i >= len(all) {

@@ -58,7 +58,7 @@ func TestPutNew_AcceptsOwnObject(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
 	for name, c := range map[string]struct {
-		other, unknown bool // whether another writer has the object, and whether nobody can read it
+		other, unknown bool // whether the object is of another writer, and whether its description is refused
 		fails, exists  bool
 	}{
 		"own":     {},
