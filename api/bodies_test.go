@@ -1,10 +1,12 @@
 package api_test
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -112,6 +114,28 @@ func TestBodyLimit_AppliesAfterDecompression(t *testing.T) {
 	r := s.sendReader("POST", writePath, io.MultiReader(strings.NewReader(body), strings.NewReader("\n")), ndjson...)
 	r.problem(http.StatusRequestEntityTooLarge, "", "longer than")
 	s.send("POST", writePath, "["+strings.ReplaceAll(strings.TrimSpace(body), "\n", ",")+",1]").problem(http.StatusRequestEntityTooLarge, "", "")
+}
+
+// TestBrokenChunk_IsClientsError checks that a body with an invalid length of a chunk gets 400, with the
+// readings before it.
+func TestBrokenChunk_IsClientsError(t *testing.T) {
+	s := newServer(t, nil)
+	line := good(noon) + "\n"
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: varve\r\nContent-Type: application/x-ndjson\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\nzz\r\n", writePath, len(line), line)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusBadRequest || !strings.Contains(string(body), "cannot be read") || !strings.Contains(string(body), `"stored":1`) {
+		t.Errorf("%s %s, %v; want 400 with one stored reading", resp.Status, body, err)
+	}
 }
 
 // TestStreamedBody_IsStoredWhole checks that all readings of a long body without a length are

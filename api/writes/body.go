@@ -1,6 +1,7 @@
 package writes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -117,14 +118,27 @@ func (b *bounded) Read(p []byte) (int, error) {
 }
 
 func (b *bounded) wrap(err error) error {
-	if err == nil || errors.Is(err, io.EOF) || b.name == "" || errors.Is(err, io.ErrUnexpectedEOF) {
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return err
 	}
 	var reset *http.MaxBytesError
 	if errors.As(err, &reset) {
 		return err
 	}
+	if b.name == "" {
+		return unreadable(err)
+	}
 	return packed(b.name, err)
+}
+
+// unreadable converts an error of reading a body without compression. Errors of the network, and of the end of
+// the request, stay unchanged. All other errors mean that the body violates HTTP, as a chunk without a length.
+func unreadable(err error) error {
+	var broken net.Error
+	if errors.As(err, &broken) || errors.Is(err, context.Canceled) || errors.Is(err, http.ErrBodyReadAfterClose) {
+		return err
+	}
+	return varve.Errorf(varve.Invalid, "the body cannot be read: %s: what came before is counted here, send the rest again", err)
 }
 
 func (b *bounded) Close() error { return b.close() }
