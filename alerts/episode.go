@@ -61,8 +61,8 @@ func (e *episode) equal(q *episode) bool {
 
 // inherit adds the remarks of a recorded episode, and of its alert if that is stored.
 //
-// A resolution by hand is not inherited by a new episode that excludes the start of the recorded one
-// and opened after the resolution. The person could not know of the new episode. If the readings had
+// A new episode inherits no resolution by hand if it does not cover the start of the recorded episode, and its
+// opening is later than the resolution. The person could not know of the new episode. If the readings had
 // arrived in order, the new episode would have its own alert.
 func (e *episode) inherit(k *episode, old *Alert) {
 	from := k.remarks

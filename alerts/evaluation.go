@@ -76,8 +76,8 @@ func (e *evaluation) applyWritten(ctx context.Context) error {
 }
 
 // widen extends the evaluated span for another try, after this try has changed episodes. It also
-// remembers the records that this try has read. Another process may have stored a reading in the
-// meantime, and evaluated it with the records from before the change.
+// remembers the records that this try has read. The next try needs them, because another process may have
+// evaluated a new reading with them before this try changed the episodes.
 func (e *evaluation) widen(wanted []episode) {
 	e.known.earlier = e.known.earlier.with(e.known.recorded.episodes...)
 	for i := range wanted {

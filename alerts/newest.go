@@ -26,8 +26,8 @@ type sampling struct {
 	series           varve.Series
 }
 
-// maxSamplings bounds the remembered positions. Above this number, all of them are forgotten, and
-// the next evaluation of each subject reads the samples.
+// maxSamplings bounds the remembered positions. Above this number, all of them are forgotten, and the next
+// evaluation of each subject reads later samples from the store again.
 const maxSamplings = 10_000
 
 // apply runs an evaluation, and remembers the position of the newest sample of its subject. The

@@ -216,8 +216,8 @@ func TestTenants_AreSeparate(t *testing.T) {
 	}
 }
 
-// TestTables_HideOtherTenants checks that answers from shared tables do not reveal when another tenant
-// has readings.
+// TestTables_HideOtherTenants checks that answers from shared tables do not reveal whether, or for which
+// times, another tenant has readings.
 func TestTables_HideOtherTenants(t *testing.T) {
 	l := newLocked(t)
 	theirs := l.keys["other rw"]

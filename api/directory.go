@@ -176,8 +176,8 @@ func namedDeviceParams(otherwise string) []*huma.Param {
 }
 
 // selectDevices returns the devices that a request names, or the registered devices with the requested
-// status, type and attributes. If more devices than aggregate.MaxDevices have them, the result may lack
-// some. It still has too many devices, so that the query fails.
+// status, type and attributes. If more than aggregate.MaxDevices devices match, the result may be incomplete,
+// but it still has too many devices, so that the query fails.
 func (d *directory) selectDevices(r *http.Request, asked url.Values) ([]string, error) {
 	filters := asked.Get("status") + asked.Get("device_type") + strings.Join(asked["attribute"], "")
 	if namesDevices(asked) {

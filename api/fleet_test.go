@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// fleet returns a server with four registered devices. The reading of device old arrived 25 hours ago.
-// Device new sent two readings, which happened an hour ago and a minute ago. Device late sent an old
-// reading last, and device idle sent nothing.
+// fleet returns a server with four registered devices. The reading of the device "old" arrived 25 hours ago.
+// The device "new" sent two readings, which happened a minute ago and an hour ago. The device "late" sent its
+// oldest reading last, and the device "idle" sent nothing.
 func fleet(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t, nil)

@@ -24,8 +24,8 @@ const (
 	maxUnknown = 1 << 12
 )
 
-// Reads of unknown keys are limited, so that guesses do not load the store. Reads of
-// valid keys are not counted.
+// Reads of unknown keys are limited, so that guesses do not overload the store. Reads of valid keys are not
+// counted.
 const (
 	guessesPerSecond = 50
 	guessesAtOnce    = 500

@@ -80,7 +80,7 @@ func compareDays(a, b *parquetfile.DayDigest) int {
 	return int(a.Day) - int(b.Day)
 }
 
-// add reports all earlier days of the archives, and then a counted day.
+// add reports each series and day of the archives that precedes the counted one, and then the counted one.
 func (d *dayDiff) add(got parquetfile.DayDigest) error {
 	if err := d.begin(); err != nil {
 		return err

@@ -116,9 +116,9 @@ func TestCluster_JoinsAfterSettledTime(t *testing.T) {
 	}
 }
 
-// TestCluster_RejectsSettledArrival cuts a process with a slow clock off until its record is
-// removed. Its next write begins before a settled time. This write must be rejected as retryable,
-// and the write after it must be stored.
+// TestCluster_RejectsSettledArrival cuts off a process whose clock is slow, until the record of this process
+// is removed. The arrival of its next write is already settled. This write must be rejected as retryable, and
+// the write after it must be stored.
 func TestCluster_RejectsSettledArrival(t *testing.T) {
 	n := newNodes(t, nil)
 	defer n.close()

@@ -29,7 +29,7 @@ func repeatRuns(t *testing.T, check func()) {
 
 // TestChanges_AreTheWhole executes random steps. Writes stop at any stage, fail or are repeated.
 // The clock jumps by months or is set back, and processes restart. Consumers read pages of any
-// length. Together, the increments of each consumer must contain all acknowledged readings, each
+// length. Together, the pages that a consumer reads must contain each acknowledged reading that it asks for
 // exactly once.
 func TestChanges_AreTheWhole(t *testing.T) {
 	repeatRuns(t, func() {

@@ -31,7 +31,8 @@ func NewProfile(f Filter) Profile {
 	return s
 }
 
-// Add records the kinds of the values of a reading that the filter is applied to.
+// Add records, for each condition of the filter, which kind of value a reading has in the field of the
+// condition.
 func (s *Profile) Add(r *varve.Reading) {
 	s.Readings++
 	for i := range s.seen {

@@ -310,7 +310,8 @@ func TestLease_ReturnsStoreErrors(t *testing.T) {
 	want(t, "b, after the store's end", err, store.ErrClosed)
 }
 
-// TestAcquire_IgnoresMalformedItem acquires a lease that has another holder and an end in 1970.
+// TestAcquire_IgnoresMalformedItem checks that a lease can be acquired although its item names another holder,
+// if the end in the item is 0, which means 1970.
 func TestAcquire_IgnoresMalformedItem(t *testing.T) {
 	items, a, _ := two(newClock())
 	it := store.Item{Key: store.Key{PK: "LEASE", SK: "job"}, Attrs: map[string]varve.Value{

@@ -228,8 +228,8 @@ func TestListener_KnowsUsersWithoutKeys(t *testing.T) {
 	}
 }
 
-// TestListener_SeparatesTenants checks that devices of several tenants may have one client id, and
-// receive no messages of each other.
+// TestListener_SeparatesTenants checks that devices of several tenants may share a client id, and that they
+// never receive messages from each other.
 func TestListener_SeparatesTenants(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)

@@ -200,7 +200,8 @@ func (r *Rows) appendNext(ctx context.Context) (whole []varve.Reading, err error
 	return nil, nil
 }
 
-// takeReading removes the current reading of a source from all tables, and counts it if it has expired.
+// takeReading skips the current reading of a source in the pages of all sources, and counts it as expired if
+// no copy is live.
 func (r *Rows) takeReading(first *source) (pick *varve.Reading, conflict bool) {
 	if pick, conflict = r.tables.takeReading(first); pick == nil {
 		r.expired.add(len(r.out))

@@ -140,7 +140,8 @@ func (r *run) findKept(ctx context.Context, in *store.Info) error {
 	return err
 }
 
-// findLater reports whether a series has later readings in a table.
+// findLater reports whether a table has readings of a series that arrived after the time to which the store is
+// rewound.
 func (r *run) findLater(ctx context.Context, in *store.Info, s varve.Series) (later bool, err error) {
 	of := store.Range{Table: in.Table, Series: s, Window: varve.AllTime(), Consistent: true}
 	var page store.Page

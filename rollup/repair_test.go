@@ -28,8 +28,7 @@ func (w *world) rollupItems() (list []store.Item) {
 	return list
 }
 
-// lose deletes the roll-up items with the indexes from "from" to before "to", and returns the range
-// of their keys.
+// lose deletes the roll-up items with the indexes from <= i < to, and returns the range of their keys.
 func (w *world) lose(from, to int) rollup.LostKeys {
 	w.t.Helper()
 	list := w.rollupItems()[from:to]

@@ -89,7 +89,7 @@ func TestRouter_WritesFreshReadingsBesideBulk(t *testing.T) {
 		}
 		close(gate)
 		wg.Wait()
-		// All room is free afterward, so the largest possible write succeeds.
+		// All capacity for readings is free again, so the largest possible write succeeds.
 		for _, v := range w.send(t, append(bulk(10_000), bulk(20_000)...)...) {
 			if v.Outcome != varve.Stored {
 				t.Fatal(v)

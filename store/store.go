@@ -129,7 +129,7 @@ type Range struct {
 	Layout     Layout          // at least as wide as every layout with which the series was written
 	// Damaged, if not nil, is called for each damaged row, and the read skips the row. If Damaged
 	// is nil, the read fails at the first damaged row. Calls may be concurrent. The embedded store calls
-	// Damaged for each known lost range. A read that finds further damage fails.
+	// Damaged for each known lost range. If a read of the embedded store finds any other damage, it fails.
 	Damaged func(*DamagedRow)
 }
 

@@ -168,7 +168,8 @@ func (c *checkpoint) begin(s *Source, n int, at wire.Boundary, sent *prefix) {
 }
 
 // finish records that all readings of piece n have verdicts. It saves the checkpoint if the last save is at least
-// saveEvery ago. After a kill, the pieces since then are sent once more.
+// saveEvery ago. If the process is killed, the pieces that were finished after the last save are sent once
+// more.
 func (c *checkpoint) finish(s *Source, n int, settings map[string]string) error {
 	if c == nil {
 		return nil

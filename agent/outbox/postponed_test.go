@@ -205,8 +205,9 @@ func TestPostponed_SplitsRange(t *testing.T) {
 	}
 }
 
-// TestPostponed_MatchesModel postpones and confirms records at random, moves them and restarts. No
-// unconfirmed record is lost, not even if ranges are united.
+// TestPostponed_MatchesModel postpones and confirms random records, moves postponed records to a later
+// segment, and sometimes closes and reopens the outbox. No unconfirmed record is lost, not even if ranges of
+// postponed records in a segment are merged.
 func TestPostponed_MatchesModel(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 3))

@@ -85,7 +85,7 @@ type Upload struct {
 // Log configures the log.
 type Log struct{ Level, Format string }
 
-// Default returns the settings that apply without any source.
+// Default returns the settings that apply if no file, environment variable or flag sets them.
 func Default() Settings {
 	return Settings{
 		HTTP: HTTP{Listen: "127.0.0.1:8279", MaxBody: 64 << 20, ConcurrentWrites: 8},

@@ -16,7 +16,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// Defaults has values for readings that have none of their own, and options of the readers.
+// Defaults has the values that apply to readings without values of their own, and the options for parsing
+// readings.
 type Defaults struct {
 	Tenant, Stream string
 	Device         string // device of readings without one; if empty, each reading must have a device

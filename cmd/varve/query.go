@@ -263,8 +263,8 @@ func tablesText(c *query.Coverage) string {
 	}
 }
 
-// fittedFields returns the fields of a reading as text. On a terminal, the text is cut into lines
-// that fit beside a column of times.
+// fittedFields returns the fields of a reading as text. On a terminal, the text is cut into lines that fit
+// beside the columns on its left, whose width is the argument "times".
 func (a queryCommands) fittedFields(fields []varve.Field, times int) []string {
 	text := printable(fieldsText(fields))
 	if a.columns == 0 || a.wide {

@@ -4,8 +4,8 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// convertThingsBoard makes readings of ThingsBoard's telemetry: {"k":v}, {"ts":ms,"values":{…}}, or
-// an array of these.
+// convertThingsBoard converts telemetry in the form of ThingsBoard, {"k":v}, {"ts":ms,"values":{…}} or an
+// array of these, into readings.
 func convertThingsBoard(_ *Route, d *Delivery, _ string) error {
 	b := builder{}
 	if !jx.Valid(d.Body) {

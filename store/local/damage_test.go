@@ -149,7 +149,7 @@ func TestDamage_OneBlockOfOneFile(t *testing.T) {
 	}
 }
 
-// around reads the readings of a damaged device outside of the lost range of event times. It checks
+// around reads those readings of a device that are outside the lost range of event times. It checks
 // that at least one of the n readings is lost, and at most 1,500, because the damage is in a single
 // data block.
 func around(t *testing.T, s *local.Store, loss local.Loss, device string, n int) {

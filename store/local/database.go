@@ -122,8 +122,8 @@ func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(ke
 
 // countChunks counts the readings in the chunks of a table by their headers.
 //
-// It fails if it meets damage, because an incomplete count hides readings. The watcher then has the
-// damage, so that retryAfterDamage can set it aside.
+// It fails if it meets damage, because queries would omit a table whose count is wrongly 0. It reports each
+// damaged chunk to the watcher, so that retryAfterDamage can set the damage aside.
 func (d *database) countChunks(number uint32) (n tableStats, err error) {
 	space := chunkSpace(number)
 	var bad error

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestUnrecounted_OutlivesARestart checks that accepted losses of items stay recorded, and set a
-// condition, until their roll-ups are recounted.
+// TestUnrecounted_OutlivesARestart checks that accepted losses of items stay recorded, and that the condition
+// data_damaged holds, until the lost roll-ups are recounted.
 func TestUnrecounted_OutlivesARestart(t *testing.T) {
 	dir := killed(t)
 	edit(t, only(t, filepath.Join(dir, "journal", "*.journal")), func(d []byte) []byte { d[used(d)/3] ^= 0xff; return d })

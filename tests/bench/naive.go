@@ -40,7 +40,7 @@ func (d *onDynamo) naive(ctx context.Context) error {
 			at = at.Add(time.Second)
 		}
 		r := s.reading("naive", at)
-		// The field n has another value in each reading.
+		// The field n has a different value in each reading.
 		r.Fields = append(r.Fields, varve.Field{Name: "n", Value: varve.IntValue(int64(len(readings)))})
 		readings = append(readings, r)
 	}

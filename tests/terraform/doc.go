@@ -1,6 +1,6 @@
 // Package terraform tests the modules in terraform/.
 //
-// The plans that Terraform makes with the real provider must match the expectations of the program.
+// The plans that Terraform makes with the real provider must match what Varve expects.
 // Deployments on a DynamoDB emulator must work with the real program. The script tools.sh fetches
 // the tools. The package is a separate Go module, because terratest has many dependencies that the
 // program does not need.

@@ -18,7 +18,7 @@ const (
 // FreeAddress returns a free address of this machine, for a program that cannot choose its port
 // itself.
 //
-// No other test takes the port for an outgoing connection or with port 0. Otherwise a test that
+// No other test can get this port for an outgoing connection, or by listening on port 0. Otherwise a test that
 // waits for the program could get the answers of another program.
 func FreeAddress() (string, error) {
 	var lc net.ListenConfig

@@ -67,8 +67,8 @@ type Options struct {
 	// TableQuota is the quota of tables of the account and region. 0 means 2500.
 	TableQuota int
 	// Forecast describes the future number of tables. Its arguments are the tables of this
-	// deployment and the number of other tables. It returns a remedy if the number will reach the
-	// quota, and whether that is only a warning. If nil, the future is not checked.
+	// deployment and the number of other tables. It returns a remedy if the account will reach its quota of
+	// tables, and reports whether this finding is only a warning. If nil, the future is not checked.
 	Forecast Forecaster
 }
 

@@ -125,7 +125,7 @@ func (w *Writer) readRows(ctx context.Context, ref row.Ref, in *dynamodb.QueryIn
 }
 
 // eraseWindow erases readings from a first row and the overflow rows below it. If another process
-// changes one of these rows meanwhile, it reads all of them once more.
+// changes one of these rows meanwhile, eraseWindow reads all of them once more.
 func (w *Writer) eraseWindow(ctx context.Context, e *store.Erasure, ref row.Ref, rows []row.Stored) (erased int64, err error) {
 	ref.MS = rows[0].MS
 	for try := 0; ; try++ {

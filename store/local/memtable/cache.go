@@ -132,8 +132,9 @@ func (v *View) LoadColumns(from, to int, b *block.Block) error {
 	if err := v.Columns(from, to, b); err != nil {
 		return err
 	}
-	// Cache b if it has at least MinRows rows and half of the range, and the row block was read before. Do
-	// not replace cached columns of other rows if these have as many rows or more.
+	// Cache b if it has at least MinRows rows and half of the selected rows of its row block, and the row
+	// block was read before. Cached columns of other rows of this row block stay if they have at least as many
+	// rows as b.
 	n := to - from
 	if n < v.cache.MinRows || 2*n < s.to-s.from || s.excludes() && s.cached.n >= n || !s.home.read.Swap(true) {
 		return nil
