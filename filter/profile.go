@@ -31,8 +31,7 @@ func NewProfile(f Filter) Profile {
 	return s
 }
 
-// Add records, for each condition of the filter, which kind of value a reading has in the field of the
-// condition.
+// Add records the kinds of the values that a reading has in the fields of the conditions.
 func (s *Profile) Add(r *varve.Reading) {
 	s.Readings++
 	for i := range s.seen {
