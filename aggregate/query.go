@@ -16,7 +16,7 @@ const (
 	// MaxValues is the largest number of values in an answer: buckets × devices × fields ×
 	// functions.
 	MaxValues = 200_000
-	// MaxPercentileNumbers is the largest number of numbers that a query stores in memory for percentiles.
+	// MaxPercentileNumbers limits how many numbers a query stores in memory for percentiles.
 	MaxPercentileNumbers = 1_000_000
 	// MaxDevices is the largest number of devices in a query.
 	MaxDevices = 10_000

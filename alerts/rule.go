@@ -146,8 +146,8 @@ func (r *Rule) checkScope(kind ruleKind) error {
 	return nil
 }
 
-// contentID returns the id of a rule's content, computed like the content id of a reading. A
-// measured gap is not part of the content.
+// contentID returns the id of a rule's content, computed like the content id of a reading. The gap is part of
+// the content only if the client gave it.
 func (r *Rule) contentID() varve.ID {
 	c := r.condition()
 	c.Fields = append(c.Fields, varve.Field{Name: "severity", Value: varve.StringValue(string(r.Severity))})

@@ -316,7 +316,7 @@ const (
 	rollupsPath = "/v1/streams/weather/devices/d1/rollups"
 )
 
-// good returns a valid reading of device d1 at a time.
+// good returns a valid reading of device d1 with the given event time.
 func good(at time.Time) string {
 	return `{"device":"d1","time":"` + at.Format(time.RFC3339Nano) + `","fields":{"a":1}}`
 }

@@ -70,8 +70,7 @@ func IDOf(text string) string {
 	return text
 }
 
-// leastSecret is the number of characters of a secret that Shows needs to recognize a truncated
-// key.
+// leastSecret is the least number of characters of a secret by which Shows recognizes a truncated key.
 const leastSecret = 16
 
 // Shows reports whether a text contains a key, or a large part of one.

@@ -153,8 +153,8 @@ func mayHave(dir string, t grid.Table) bool {
 
 var manifestPattern = regexp.MustCompile(`^manifest(-[1-9][0-9]*)?\.json$`)
 
-// generationOf returns the number in the name of a manifest. It returns 0 if the object is not a
-// manifest, or if the number is so large that a later number might not be an int.
+// generationOf returns the number in the name of a manifest. It returns 0 if the object is not a manifest, or
+// if the number is so large that a later number might not fit into an int.
 func generationOf(key string) int {
 	found := manifestPattern.FindStringSubmatch(path.Base(key))
 	if found == nil {

@@ -156,8 +156,8 @@ func clipWindow(w, other varve.Window) varve.Window {
 	return w
 }
 
-// afterIn returns the part of a window that can have readings after the position s.rng.After, in the order
-// of the range.
+// afterIn returns the part of a window that can have readings after the position s.rng.After. In a descending
+// range, these readings have the same event time as the position or an earlier one.
 func (s *SeriesReader) afterIn(w varve.Window) varve.Window {
 	if s.rng.After == nil {
 		return w

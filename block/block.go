@@ -38,8 +38,8 @@ func (b *Block) CountFields(i int) int {
 	return n
 }
 
-// Fill sets r to reading i. It reuses the memory of r.Fields if the fields of the reading fit. Columns
-// without a value take no memory, because a block may have far more columns than a reading has fields.
+// Fill sets r to reading i. It reuses the memory of r.Fields if the fields of the reading fit. It reserves no
+// memory for columns without a value, because a block may have far more columns than a reading has fields.
 func (b *Block) Fill(i int, r *varve.Reading) {
 	r.Series = b.Series
 	r.Time = time.Unix(0, b.Times[i]).UTC()

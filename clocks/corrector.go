@@ -51,8 +51,9 @@ func (c *Corrector) Count() int64 {
 // Repeat returns the verdict on a resent reading that was corrected when it first arrived. It is for
 // readings whose time is acceptable now.
 //
-// If only another version of the reading was corrected, Repeat returns this version with the same
-// corrected time, to be stored. If neither was corrected, both results are zero.
+// If only another version of the reading was corrected, Repeat returns a copy of r with the same corrected
+// time. The caller must store this copy. If no version was corrected, the returned reading is nil and the
+// verdict is zero.
 func (c *Corrector) Repeat(ctx context.Context, r *varve.Reading) (*varve.Reading, varve.Verdict, error) {
 	all, err := c.registry.Offsets(ctx, r.Tenant, r.Stream)
 	if err != nil {

@@ -82,8 +82,8 @@ type rewindWorld struct {
 	store   *recordedStore
 	place   *backup.Place
 	moments []moment
-	// later counts the readings that restores removed. recounted counts the partials that restores
-	// deleted or recounted.
+	// later is the number of readings that were removed by restores. recounted is the number of partials that
+	// were deleted or recounted by restores.
 	later     int64
 	recounted int
 }

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestOutput_JoinsColumnsOfAnswers adds answers of two devices with different columns to one file. The
-// fields are in order, a version has a column, and line breaks and commas in cells stay.
+// TestOutput_JoinsColumnsOfAnswers adds answers of three devices with different columns to one file. The
+// columns of the fields are sorted by name. Versions get a column, and line breaks and commas in cells are
+// kept.
 func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 	o := output{format: CSV, path: filepath.Join(t.TempDir(), "weather-000001.csv")}
 	for _, answer := range []struct{ device, text string }{

@@ -50,7 +50,8 @@ const (
 	lastPause  = 30 * time.Second
 )
 
-// Client is the broker client. It subscribes at a broker and stores the readings of its messages.
+// Client is the broker client. It subscribes to topics of a broker, and stores the readings in the messages
+// that it receives.
 type Client struct {
 	opts   ClientOptions
 	sender Sender

@@ -244,8 +244,8 @@ func (g *Registry) stored(ctx context.Context, list []Reject) (map[store.Key]*Re
 	return found, nil
 }
 
-// total is the number of rejects in a partition of an index. Other processes may add rejects, so
-// the bounds are approximate in a cluster.
+// total is the number of rejects in a partition of an index. It does not count rejects that other processes
+// add later, so a cluster may store more rejects than Options.Limit allows.
 type total struct {
 	n       int
 	counted time.Time

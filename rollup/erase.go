@@ -97,8 +97,8 @@ func (c cut) hasLaterOnly(at slot, p *Partial) bool {
 	return !p.replaces && (c.excludes(at) || at.arrival == c.day && p.arrived.first >= c.at)
 }
 
-// storedDays finds, by day, the partials of the hours of a span, and the partials of the days that
-// include these hours. The cut excludes the readings that are not erased.
+// storedDays finds, by day, the partials of the hours of a span, and of the days with these hours. The erasure
+// covers only readings that arrived before the cut.
 func (g *Aggregator) storedDays(ctx context.Context, s varve.Series, within span, cut cut) (map[int64]*storedDay, error) {
 	days := map[int64]*storedDay{}
 	dayAt := func(n int64) *storedDay {

@@ -28,10 +28,10 @@ type VersionedItems interface {
 type VersionedReadings interface {
 	// ReadingVersion returns the version of the readings of a series in all tables.
 	//
-	// It returns false while a change of these readings is under way. If two calls return true and
-	// equal versions, no readings of the series were added or deleted between the calls, except by
-	// changes of whole tables. These change the version of each item (see VersionedItems). Changes of
-	// other series may change a version, too.
+	// It returns false while a change of these readings is under way. If two calls return true and equal
+	// versions, no readings of the series were added or deleted between the calls. The exception is a change
+	// of a whole table, such as a drop. It may keep this version, but gives every item of the registry a new
+	// version (see VersionedItems). Changes of other series may change a version, too.
 	ReadingVersion(s varve.Series) (Version, bool)
 }
 

@@ -27,7 +27,8 @@ var noon = time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 
 func noonClock() time.Time { return noon }
 
-// newClient returns the client of a server over a store in memory, whose clock stands at noon.
+// newClient returns the client of a server with a store in memory. The clock of the server and the store
+// stands at noon.
 func newClient(t *testing.T) *client.Client {
 	t.Helper()
 	return newClientOf(t, engine.DefaultRotation())

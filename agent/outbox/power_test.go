@@ -199,7 +199,8 @@ func compareKept(t *testing.T, c *cuts, b *outbox.Outbox, kept []outbox.KeptSegm
 	}
 }
 
-// checkCut checks the outbox on the disk of a cut, and returns the number of records that Next returned.
+// checkCut checks the outbox that a power cut left on the disk. It returns the number of records that Next
+// returned.
 func checkCut(t *testing.T, c *cut, o outbox.Options, name string) int {
 	t.Helper()
 	var e events

@@ -140,8 +140,8 @@ func TestRowWriter_RoundTrips(t *testing.T) {
 	})
 }
 
-// TestRowWriter_ReportsMissingColumn checks the name of a field without a column, before, between and
-// after the fields with columns.
+// TestRowWriter_ReportsMissingColumn checks the cells of a row, and the name of a field that has no column.
+// Some cases also have columns without a field: before, between and after the fields of the reading.
 func TestRowWriter_ReportsMissingColumn(t *testing.T) {
 	r := varve.Reading{Fields: []varve.Field{{Name: "b", Value: varve.IntValue(1)}, {Name: "d", Value: varve.IntValue(2)}}}
 	rows := []struct{ columns, missing, cells string }{

@@ -177,7 +177,8 @@ func hasTwice(r *varve.Reading) bool {
 	return c.NormalizeValues().Outcome == varve.Rejected
 }
 
-// lenient reports whether a text has invalid bytes that the reader skips: blanks and comments.
+// lenient reports whether a text may have bytes that the reader skips and the library rejects. These are
+// blanks, comments and a byte order mark.
 func lenient(text []byte) bool { return strings.ContainsAny(string(text), "\t\r#\ufeff\v\f") }
 
 // stricter reports whether a text has a number that Go's parser accepts, and the protocol does not.

@@ -57,8 +57,8 @@ type seriesCache struct {
 // parsed each time.
 const maxSeriesText = 1 << 10
 
-// maxSeriesBytes is the maximum memory of the cache. A full cache is emptied. It assumes tagBytes for each
-// tag, and for the series itself.
+// maxSeriesBytes is the maximum memory of the cache, in bytes. A full cache is emptied. The size of a series
+// is estimated as the length of its text, and tagBytes for the series and for each tag that is a field.
 const (
 	maxSeriesBytes = 4 << 20
 	tagBytes       = 100

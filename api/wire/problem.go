@@ -52,8 +52,8 @@ const CodeDamaged = "damaged"
 // CodeNoDevice is the code of a problem that a missing device causes.
 const CodeNoDevice = "device_not_found"
 
-// NoDeviceError is the error of a device that does not exist. A client gets it only from Varve: an
-// answer of a proxy lacks the code.
+// NoDeviceError is the error of a device that does not exist. A client returns it only for an answer with
+// CodeNoDevice. So a proxy that answers 404 does not make a device seem missing.
 type NoDeviceError struct{ Err *varve.Error }
 
 func (e *NoDeviceError) Error() string { return e.Err.Error() }

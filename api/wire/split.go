@@ -142,7 +142,7 @@ func (s *Splitter) OmitOpenRow() {
 	}
 }
 
-// At returns the boundary after the last piece.
+// At returns the boundary after the last piece that Next returned.
 func (s *Splitter) At() Boundary {
 	offset, line := s.cutter.at()
 	return Boundary{Offset: offset, Line: line, Readings: s.readings}

@@ -28,7 +28,8 @@ const (
 	partRows = 512
 )
 
-// MaxFileBytes is the default size in bytes from which a file gets no further row group.
+// MaxFileBytes is the default of Options.MaxBytes. A file that has reached this size in bytes gets no further
+// row group.
 const MaxFileBytes = 32 << 20
 
 // Options configure a Builder.

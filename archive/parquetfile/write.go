@@ -230,8 +230,9 @@ func (g *group) decimalsTexts(l *layout) map[int32]string {
 	return g.joinDecimals(l, long, func(row int32, name string) bool { return len(loosened) > 0 && loosened[looseKey{row, name}] })
 }
 
-// joinDecimals returns the result of decimalsTexts. Only rows for which long is true have a text, and the
-// texts omit loose numbers. Most rows of a device share one text, so equal texts share their memory.
+// joinDecimals returns the values of the column "decimals" by row, for decimalsTexts. Rows for which "long" is
+// false have no value. The values omit loose numbers, which have no column. Equal values share their memory,
+// because most rows of a device have the same value.
 func (g *group) joinDecimals(l *layout, long []bool, isLoose func(row int32, name string) bool) map[int32]string {
 	joined := make([][]byte, len(long)) // the text of each row
 	for _, name := range l.names {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestDeviceError_NamesArgument checks that an error about a device names the argument, or the flag of a command
-// that has one.
+// TestDeviceError_NamesArgument checks that an error about a device names the argument DEVICE, or the flag
+// --device.
 func TestDeviceError_NamesArgument(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/problem+json")

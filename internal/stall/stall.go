@@ -21,9 +21,9 @@ import (
 
 // Limits bounds the time of a request.
 type Limits struct {
-	// Stall is the time in which a client sends some bytes, or accepts a piece of the answer.
+	// Stall is the time within which a client must send some bytes, or accept a piece of the answer.
 	Stall time.Duration
-	// Body is the time in which a client sends the whole body.
+	// Body is the time within which a client must send the whole body.
 	Body time.Duration
 }
 

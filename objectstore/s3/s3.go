@@ -126,8 +126,8 @@ func (b *Bucket) Location() string {
 	return "s3://" + b.opts.Bucket
 }
 
-// Writes of one key at the same time can make the service answer 409 to a write, although no object
-// exists yet. The service asks to send the request again.
+// Writes of one key at the same time can make the service answer 409 to a write, although no object exists
+// yet. The client must then send the request again.
 const (
 	conflictTries = 6
 	conflictWait  = 50 * time.Millisecond // wait before the second try; each further wait is twice as long

@@ -230,8 +230,8 @@ func (l *lost) without(from, to []byte) []lost {
 // next returns the first key after a key.
 func next(key []byte) []byte { return append(slices.Clone(key), 0) }
 
-// hasChunks reports whether a table has chunks or may have lost them. The caller has locked memory
-// or a shard.
+// hasChunks reports whether a table has chunks or may have lost them. The caller holds the lock memory.mu, or
+// the lock of one of its shards.
 func (l *ledger) hasChunks(t *table) bool {
 	if t.stats.readings > 0 {
 		return true

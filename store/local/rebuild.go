@@ -208,8 +208,8 @@ func (o *opener) writeRebuilt(sources []sst.Part) (flushed uint64, err error) {
 		meta.SyncFolder(f.fs, f.path(rebuiltDir)), meta.SyncFolder(f.fs, f.dir))
 }
 
-// copyLogs copies the logs of Pebble in a folder of format 1. Recent items and holds may be in no
-// other file. Format 2 has them in the journal, so it needs no such copy.
+// copyLogs copies the logs of Pebble from a folder of format 1 to the rebuilt database. Recent items and holds
+// may be in no other file. In format 2 they are in the journal, so the logs need not be copied.
 func (o *opener) copyLogs() error {
 	f := o.db.folder
 	names, err := f.fs.List(f.path("pebble"))

@@ -146,9 +146,9 @@ func (s *Stream) HasLayoutOf(o *Stream) bool {
 	return s.Window == o.Window && maps.Equal(s.Shards, o.Shards)
 }
 
-// StreamOf returns the stream and the device of a row of readings, and a layout that covers the
-// row. If the row is longer than a millisecond, the layout has the known row window of the stream
-// if the row fits it, otherwise store.MaxRowWindow. It returns false for other rows, such as stream
+// StreamOf returns the stream and the device of a row of readings, and a layout that covers the row. The row
+// window of the layout is a millisecond if that suffices. Otherwise it is the known row window of the stream
+// if the row fits it, and store.MaxRowWindow if not. StreamOf returns false for other rows, such as stream
 // rows.
 func StreamOf(it attr.Item, known map[string]*Stream) (s Stream, device string, l store.Layout, ok bool) {
 	hash, _ := it[AttrSeries].(*attr.Str)

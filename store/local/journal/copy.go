@@ -44,8 +44,9 @@ func (w *Writer) CopyTo(ctx context.Context, dir string) error {
 	return nil
 }
 
-// copySegment copies a segment. If "end" is not negative, it copies only the bytes before this
-// offset. Then it adds zeros up to the given length, because frames record how long the file was.
+// copySegment copies a segment. If "end" is not negative, it copies only the bytes before this offset, and
+// extends the copy with zeros to the given length. Frames record the length of the file, and a shorter file
+// would count as damaged.
 func (w *Writer) copySegment(dir string, number uint64, end, length int64) (err error) {
 	in, err := w.fs.Open(w.fs.PathJoin(w.dir, fileName(number)))
 	if err != nil {
