@@ -24,7 +24,7 @@ func newDamaged(t *testing.T) (s *server, failAfter func(reads int32)) {
 	s = newServer(t, withChanges)
 	var lines []string
 	for i := range 20_000 {
-		lines = append(lines, fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":%d}}`, noon.Add(-time.Duration(i)*time.Second).UnixMilli(), i))
+		lines = append(lines, fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":%d}}`, noon.Add(time.Duration(i-19_999)*time.Second).UnixMilli(), i))
 	}
 	s.write(lines...)
 	s.advance(time.Minute) // all arrivals are settled
