@@ -42,7 +42,7 @@ func pack(t *testing.T, encoding, body string) string {
 	return out.String()
 }
 
-// lines returns n different readings as NDJSON, in the order of their times: store/mem is slow in another order.
+// lines returns n different readings as NDJSON, in the order of their event times.
 func lines(n int) string {
 	var b strings.Builder
 	for i := range n {

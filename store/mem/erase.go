@@ -23,7 +23,7 @@ func (s *Store) Erase(ctx context.Context, e store.Erasure) (erased int64, err e
 	if err := store.Erasable(&tb.info); err != nil {
 		return 0, err
 	}
-	rows := slices.DeleteFunc(tb.rows[e.Series], func(r varve.Reading) bool {
+	rows := slices.DeleteFunc(tb.rows[e.Series], func(r *varve.Reading) bool {
 		if !e.Covers(r.Time, r.Arrived) {
 			return false
 		}

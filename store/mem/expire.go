@@ -29,7 +29,7 @@ func (s *Store) DeleteExpired(ctx context.Context, t grid.Table, cutoff func(var
 	for series, rows := range tb.rows {
 		at := cutoff(series)
 		s.countChange(series)
-		tb.rows[series] = slices.DeleteFunc(rows, func(r varve.Reading) bool {
+		tb.rows[series] = slices.DeleteFunc(rows, func(r *varve.Reading) bool {
 			if r.Alive(at) || inUse != nil && inUse(r.Time) {
 				return false
 			}

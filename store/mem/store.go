@@ -44,7 +44,7 @@ var _ store.Store = (*Store)(nil)
 // table has the Info of a table, and the readings of each series, sorted by position.
 type table struct {
 	info store.Info
-	rows map[varve.Series][]varve.Reading
+	rows map[varve.Series][]*varve.Reading // pointers, so that an insertion moves few bytes
 }
 
 // New returns an empty store. The function "now" returns the time for expired items and for the
@@ -124,16 +124,17 @@ func (t *table) insert(r *varve.Reading) varve.Verdict {
 	rows := t.rows[r.Series]
 	at, found := find(rows, r.Position())
 	if found {
-		return store.Repeat(r, &rows[at])
+		return store.Repeat(r, rows[at])
 	}
-	t.rows[r.Series] = slices.Insert(rows, at, r.Clone())
+	stored := r.Clone()
+	t.rows[r.Series] = slices.Insert(rows, at, &stored)
 	t.info.Readings++
 	t.info.Bytes += int64(r.Size())
 	return varve.Verdict{Outcome: varve.Stored}
 }
 
-func find(rows []varve.Reading, p varve.Position) (int, bool) {
-	return slices.BinarySearchFunc(rows, p, func(r varve.Reading, p varve.Position) int {
+func find(rows []*varve.Reading, p varve.Position) (int, bool) {
+	return slices.BinarySearchFunc(rows, p, func(r *varve.Reading, p varve.Position) int {
 		return r.Position().Compare(p)
 	})
 }
@@ -159,7 +160,7 @@ func (s *Store) Read(ctx context.Context, r store.Range, dst []varve.Reading) (s
 }
 
 // span returns the readings of a range, in the order of the range. The caller must have locked mu.
-func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error) {
+func (s *Store) span(ctx context.Context, r store.Range) ([]*varve.Reading, error) {
 	if err := s.check(ctx); err != nil {
 		return nil, err
 	}
@@ -167,7 +168,7 @@ func (s *Store) span(ctx context.Context, r store.Range) ([]varve.Reading, error
 	if err != nil {
 		return nil, err
 	}
-	var span []varve.Reading
+	var span []*varve.Reading
 	for _, row := range tb.rows[r.Series] {
 		if r.Window.Contains(row.Time) && beyond(row.Position(), r) {
 			span = append(span, row)
@@ -208,7 +209,7 @@ func (s *Store) Latest(ctx context.Context, l store.Latest) (varve.Reading, bool
 	rows := tb.rows[l.Series]
 	var higher *varve.Reading // the live reading with the next higher position, or nil
 	for i := len(rows) - 1; i >= 0; i-- {
-		r := &rows[i]
+		r := rows[i]
 		if !r.Alive(l.Cutoff) {
 			continue
 		}

@@ -66,7 +66,7 @@ func (s tableCalls) Create(ctx context.Context, t grid.Table, tier store.Tier) e
 	}
 	s.add(t.Name(), &table{
 		info: store.Info{Table: t, Status: store.Active, Tier: tier, Created: s.now().UTC(), Owned: true},
-		rows: map[varve.Series][]varve.Reading{},
+		rows: map[varve.Series][]*varve.Reading{},
 	})
 	return nil
 }
