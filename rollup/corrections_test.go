@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/rollup"
 )
 
@@ -43,6 +44,7 @@ func (m *steps) sendCorrectedSlowly(t *rapid.T) {
 // TestRollups_CountNewestVersions executes random steps with corrections, and compares roll-ups with a
 // recount of the newest versions, now and as of earlier times. No table is dropped.
 func TestRollups_CountNewestVersions(t *testing.T) {
+	randomtest.LimitChecks(t, 40)
 	replaced := 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/lease"
 	"github.com/varvedb/varve/rollup"
 )
@@ -24,6 +25,7 @@ import (
 //
 // A stored reading counts even if its writer stopped before it returned the verdict.
 func TestRollups_EqualRecount(t *testing.T) {
+	randomtest.LimitChecks(t, 40)
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
 		if rapid.Bool().Draw(t, "expires") {

@@ -49,8 +49,8 @@ func checkReconcile(o *Options, sources []Source) error {
 	return nil
 }
 
-// findMissing reads all files, and asks the server for the hours that differ. It passes over a file that cannot
-// be read, and so does sendAll.
+// findMissing reads all files, and asks the server for the hours that differ. It skips a file that cannot be
+// read, and so does sendAll.
 func (u *Upload) findMissing(ctx context.Context) error {
 	sets := map[seriesName]*reconcile.Set{}
 	for i := range u.sources {

@@ -132,13 +132,13 @@ func (b *bounded) wrap(err error) error {
 }
 
 // unreadable converts an error of reading a body without compression. Errors of the network, and of the end of
-// the request, stay unchanged. All other errors mean that the body violates HTTP, as a chunk without a length.
+// the request, stay unchanged. All other errors mean that the body violates HTTP, such as an invalid chunk.
 func unreadable(err error) error {
 	var broken net.Error
 	if errors.As(err, &broken) || errors.Is(err, context.Canceled) || errors.Is(err, http.ErrBodyReadAfterClose) {
 		return err
 	}
-	return varve.Errorf(varve.Invalid, "the body cannot be read: %s: what came before is counted here, send the rest again", err)
+	return varve.Errorf(varve.Invalid, "the body cannot be read: %s: send it again", err)
 }
 
 func (b *bounded) Close() error { return b.close() }

@@ -60,7 +60,7 @@ func TestStore_AgreesWithModel(t *testing.T) {
 					rt.Fatal(err)
 				}
 				return subject{s}
-			}, storetest.CountsLag, storetest.Slow)
+			}, storetest.CountsLag)
 		})
 	}
 }

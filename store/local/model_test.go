@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
 	"github.com/varvedb/varve/store/storetest"
@@ -48,6 +49,7 @@ func (s *subject) Reopen() error {
 // TestStore_AgreesWithModel compares the store with the model of package storetest. The cases differ in
 // how often memtables are flushed, and in whether the store is closed or its power is cut.
 func TestStore_AgreesWithModel(t *testing.T) {
+	randomtest.LimitChecks(t, 30)
 	for name, size := range map[string]int64{"memtables": local.MaxMemtableBytes, "some chunks": 4 << 10, "chunks": 1} {
 		for _, crash := range []bool{false, true} {
 			if crash {
@@ -65,7 +67,7 @@ func TestStore_AgreesWithModel(t *testing.T) {
 						rt.Fatal(err)
 					}
 					return s
-				}, storetest.Slow)
+				})
 			})
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"slices"
 	"testing"
@@ -31,9 +30,6 @@ type Subject interface {
 // The results of each operation must agree. After each operation, the tables and all of their readings
 // must agree, too.
 func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, traits ...Trait) {
-	if slices.Contains(traits, Slow) {
-		checkFewer(t)
-	}
 	rapid.Check(t, func(t *rapid.T) {
 		m := &machine{clock: start, countsLag: slices.Contains(traits, CountsLag)}
 		now := func() time.Time { return m.clock }
@@ -77,23 +73,6 @@ func Compare(t *testing.T, open func(t *rapid.T, now func() time.Time) Subject, 
 			},
 			"": m.check,
 		})
-	})
-}
-
-// checkFewer reduces the number of random sequences during a test, unless the flag -rapid.checks has set it.
-func checkFewer(t *testing.T) {
-	t.Helper()
-	checks := flag.Lookup("rapid.checks")
-	if checks.Value.String() != checks.DefValue {
-		return
-	}
-	if err := checks.Value.Set("30"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := checks.Value.Set(checks.DefValue); err != nil {
-			t.Error(err)
-		}
 	})
 }
 

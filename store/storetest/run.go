@@ -11,16 +11,12 @@ import (
 // store with t.
 type Open func(t *testing.T, now func() time.Time) store.Store
 
-// Trait is a difference between stores that the tests permit.
+// Trait is a permitted difference between stores.
 type Trait int
 
-const (
-	// CountsLag means that the counts of readings and bytes may be hours old, and may be counts of
-	// rows.
-	CountsLag Trait = iota + 1
-	// Slow means that Compare takes long, so that it applies fewer sequences than rapid does by default.
-	Slow
-)
+// CountsLag means that the counts of readings and bytes may be hours old, and may be counts of
+// rows.
+const CountsLag Trait = iota + 1
 
 // Run runs all test cases. Each case gets a new store.
 func Run(t *testing.T, open Open, traits ...Trait) {
