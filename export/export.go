@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/api/client"
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/internal/fileerr"
+	"github.com/varvedb/varve/internal/filelock"
 )
 
 const (
@@ -83,7 +84,10 @@ func Run(ctx context.Context, o Options) (_ Progress, err error) {
 	if err := os.MkdirAll(o.Dir, 0o777); err != nil {
 		return e.Progress, fileerr.Short(err)
 	}
-	unlock, err := lockStream(o.Dir, o.Stream)
+	unlock, err := filelock.LockTemporary(filepath.Join(o.Dir, "."+o.Stream+".lock"))
+	if errors.Is(err, filelock.ErrLocked) {
+		err = fmt.Errorf("another export of stream %s to %s is running: wait for its end", o.Stream, o.Dir)
+	}
 	if err != nil {
 		return e.Progress, err
 	}

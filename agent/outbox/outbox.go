@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/filelock"
 )
 
 // Policy decides about records that do not fit into the outbox.
@@ -188,8 +189,12 @@ func Open(o Options) (*Outbox, error) {
 	}
 	var err error
 	if _, ok := o.Disk.(system); ok {
-		if b.lock, err = lockFolder(o.Dir); err != nil {
-			return nil, err
+		b.lock, err = filelock.Lock(path.Join(o.Dir, "LOCK"))
+		if errors.Is(err, filelock.ErrLocked) {
+			err = errors.New("another agent uses it: stop that one, or set another outbox.dir")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("lock outbox %s: %w", o.Dir, err)
 		}
 	}
 	w := &writer{Outbox: b}
