@@ -2,19 +2,21 @@ package archive_test
 
 import (
 	"flag"
-	"os"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/varvedb/varve/internal/randomtest"
+	"github.com/varvedb/varve/tests/varvetest"
 )
 
 var withinFlag = flag.Duration("within", 0, "time after which a test checks no further random sequence; 0 means no limit")
 
 func TestMain(m *testing.M) {
-	os.Exit(randomtest.RunTests(m, 30, 5)) //nolint:forbidigo // the exit code of the tests
+	if err := varvetest.InMemory(func() int { return randomtest.RunTests(m, randomtest.Part(30), 5) }); err != nil {
+		panic(err)
+	}
 }
 
 // checkWithin checks a property with random sequences, until the time of the flag -within has passed. After

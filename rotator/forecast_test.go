@@ -7,6 +7,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/calendar"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/store"
 )
 
@@ -19,6 +20,9 @@ import (
 func TestSimulate_MatchesFiveYears(t *testing.T) {
 	if testing.Short() {
 		t.Skip("five years take long")
+	}
+	if randomtest.WithRaceDetector {
+		t.Skip("make test runs this test without the race detector")
 	}
 	t.Parallel()
 	l := newLife(t, 4, 100)

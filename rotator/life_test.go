@@ -8,6 +8,7 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/grid"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/retention"
 	"github.com/varvedb/varve/rotator"
 	"github.com/varvedb/varve/router"
@@ -25,7 +26,8 @@ const day = 24 * time.Hour
 // and the number of tables must not exceed the result of Policy.Bound.
 func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 	seeds, span, maxDays := 2, 5*365*day, 100
-	if testing.Short() {
+	short := testing.Short() || randomtest.WithRaceDetector
+	if short {
 		seeds, span, maxDays = 4, 100*day, 30
 	}
 	for seed := range seeds {
@@ -36,7 +38,7 @@ func TestRotator_LosesNothingInFiveYears(t *testing.T) {
 				l.hour()
 			}
 			l.checkAll()
-			if !testing.Short() {
+			if !short {
 				l.checkForecast(5, 10)
 			}
 			if l.drops == 0 || l.kills == 0 || l.acked == 0 || l.late == 0 || l.outages == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/varvedb/varve/agent/outbox"
+	"github.com/varvedb/varve/internal/randomtest"
 )
 
 // postponedRecords reads and confirms all postponed records, and returns their numbers.
@@ -209,7 +210,7 @@ func TestPostponed_SplitsRange(t *testing.T) {
 // segment, and sometimes closes and reopens the outbox. No unconfirmed record is lost, not even if ranges of
 // postponed records in a segment are merged.
 func TestPostponed_MatchesModel(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(randomtest.Part(20)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		o := outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 60_000, Keep: time.Duration(seed%2) * time.Hour, Order: outbox.Order(seed / 2 % 2)}
 		b := open(t, o)

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/varvedb/varve/agent/outbox"
+	"github.com/varvedb/varve/internal/randomtest"
 )
 
 // cut is a disk after a power cut, with the records that had been acknowledged, confirmed and compared.
@@ -63,13 +64,13 @@ func (c *cuts) note(change func()) {
 
 const cutsOfSeed = 40
 
-// TestPowerCut_KeepsAcknowledgedRecords cuts the power at 1,000 or more random moments, while records are
+// TestPowerCut_KeepsAcknowledgedRecords cuts the power at over 1,000 random moments, while records are
 // written, read, confirmed, and in half of the runs kept and compared. Afterward, all acknowledged and
 // unconfirmed records exist, and no record is damaged or skipped. Confirmed records exist until they are
 // compared.
 func TestPowerCut_KeepsAcknowledgedRecords(t *testing.T) {
 	total, returned := 0, 0
-	for seed := range uint64(32) {
+	for seed := range uint64(randomtest.Part(32)) {
 		mem := vfs.NewCrashableMem()
 		c := &cuts{rng: rand.New(rand.NewPCG(seed, 1)), mem: mem, confirmed: map[int]bool{}, compared: map[int]bool{}, postponed: map[int]bool{}}
 		o := outbox.Options{Disk: disk{errorfs.Wrap(mem, c)}, SegmentBytes: 3000, Order: outbox.Order(seed % 2), Keep: time.Duration(seed/2%2) * time.Hour}
@@ -83,7 +84,7 @@ func TestPowerCut_KeepsAcknowledgedRecords(t *testing.T) {
 			}
 		}
 	}
-	if total < 1000 || returned == 0 {
+	if total < randomtest.Part(1000) || returned == 0 {
 		t.Errorf("%d power cuts, %d records returned after them: too few to prove anything", total, returned)
 	}
 }
@@ -271,7 +272,7 @@ func (f *faults) stop() {
 // TestFaults_KeepAcknowledgedRecords lets a tenth of all operations that change the disk fail. Records
 // whose Append succeeded exist afterward, also after a restart.
 func TestFaults_KeepAcknowledgedRecords(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(randomtest.Part(20)) {
 		f := &faults{rng: rand.New(rand.NewPCG(seed, 1)), share: 0.1, err: errors.New("the disk failed")}
 		mem := vfs.NewMem()
 		var e events

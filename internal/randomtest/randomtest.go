@@ -3,6 +3,10 @@
 // It is for packages whose sequences take long. [RunTests] sets the number for all tests of a
 // package, and [LimitChecks] until the end of one test. Under -short, fewer sequences run. The flag
 // -rapid.checks overrides the number. The number is global, so tests that run in parallel share it.
+//
+// With the race detector, a sequence takes about ten times as long, and further sequences rarely run
+// other code at the same time. So [LimitChecks] runs only a fifth of them then, as [Part] says. The command make test
+// runs these tests a second time without the race detector, and then all sequences.
 package randomtest
 
 import (
@@ -20,6 +24,18 @@ var isGiven = sync.OnceValue(func() (given bool) {
 	return given
 })
 
+// raceDivisor divides the number of sequences if the test has the race detector.
+const raceDivisor = 5
+
+// Part returns how many of n sequences a test runs: all, or with the race detector a fifth, but at
+// least one.
+func Part(n int) int {
+	if WithRaceDetector {
+		return max(1, n/raceDivisor)
+	}
+	return n
+}
+
 // RunTests runs the tests of a package, and returns the exit code. Each property test checks as
 // many random sequences as the argument "checks", or under -short a fifth of the argument "short".
 func RunTests(m *testing.M, checks, short int) int {
@@ -36,10 +52,11 @@ func RunTests(m *testing.M, checks, short int) int {
 // shortPart is the divisor that rapid applies to the number of sequences under -short.
 const shortPart = 5
 
-// LimitChecks sets the number of random sequences until the test ends. Under -short, a fifth of them is
-// checked, but at least one.
+// LimitChecks sets the number of random sequences until the test ends. Under -short, a fifth of them
+// runs, but at least one.
 func LimitChecks(t *testing.T, checks int) {
 	t.Helper()
+	checks = Part(checks)
 	if testing.Short() {
 		checks = max(checks, shortPart)
 	}

@@ -322,7 +322,7 @@ func (w *world) harm() (what string) {
 func TestDamage_Model(t *testing.T) {
 	const damagesOfSeed = 4
 	over, total := soakEnds(), 0
-	for seed := range seedsFor(*damagesFlag, damagesOfSeed, 12, 6) {
+	for seed := range seedsFor(*damagesFlag, damagesOfSeed, 40, 6) {
 		if over() {
 			break
 		}

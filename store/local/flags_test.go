@@ -4,6 +4,8 @@ import (
 	"flag"
 	"testing"
 	"time"
+
+	"github.com/varvedb/varve/internal/randomtest"
 )
 
 var (
@@ -13,7 +15,7 @@ var (
 )
 
 // seedsFor returns the number of seeds for n cases, if each seed has the given number of cases. If
-// n is 0, it returns "short" in short tests, and "usual" otherwise.
+// n is 0, it returns "short" in short tests, and otherwise "usual", or a part of it with the race detector.
 func seedsFor(n, each int, usual, short uint64) uint64 {
 	switch {
 	case n > 0:
@@ -21,7 +23,7 @@ func seedsFor(n, each int, usual, short uint64) uint64 {
 	case testing.Short():
 		return short
 	default:
-		return usual
+		return uint64(randomtest.Part(int(usual)))
 	}
 }
 

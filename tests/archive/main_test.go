@@ -32,7 +32,9 @@ func TestMain(m *testing.M) {
 	case !fetched:
 		fmt.Fprintln(os.Stdout, "archive tests: skipped, because their tools are missing: make test fetches them once, in a few minutes")
 	default:
-		m.Run()
+		if err := varvetest.InMemory(m.Run); err != nil {
+			panic(err)
+		}
 	}
 }
 

@@ -19,7 +19,15 @@ var update = flag.Bool("update", false, "rewrite what scripts expect of cmp")
 var binary string
 
 func TestMain(m *testing.M) {
-	os.Exit(buildAndRun(m)) //nolint:forbidigo // only TestMain may exit
+	code := 0
+	err := varvetest.InMemory(func() int {
+		code = buildAndRun(m)
+		return code
+	})
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(code) //nolint:forbidigo // only TestMain may exit
 }
 
 func buildAndRun(m *testing.M) int {
