@@ -5,7 +5,7 @@
 // -rapid.checks overrides the number. The number is global, so tests that run in parallel share it.
 //
 // With the race detector, a sequence takes about ten times as long, and further sequences rarely run
-// other code at the same time. So [LimitChecks] runs only a fifth of them then, as [Part] says. The command make test
+// other code at the same time. So [LimitChecks] then runs only a fifth of them (see [Part]). The command make test
 // runs these tests a second time without the race detector, and then all sequences.
 package randomtest
 
