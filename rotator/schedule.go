@@ -12,7 +12,8 @@ import (
 // @hourly or @every 12h.
 //
 // ParseSchedule refuses time zones, which the cron library does not verify. It also refuses
-// schedules that never occur, such as 31 February, or occur more than once a minute.
+// schedules that never occur, such as 31 February, or occur more than once a minute. It refuses ones with
+// three days between two runs, because expireGuard then lets no reading be deleted.
 func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {
 		return nil, fmt.Errorf("schedule %q: schedules are in UTC, leave the time zone out", spec)
@@ -33,6 +34,19 @@ func ParseSchedule(spec string) (s cron.Schedule, err error) {
 		return nil, fmt.Errorf("schedule %q names a day that never comes", spec)
 	case s.Next(first).Sub(first) < time.Minute:
 		return nil, fmt.Errorf("schedule %q comes more than once a minute", spec)
+	case longestGap(s, some) > maxExpireGap-2*time.Hour:
+		return nil, fmt.Errorf("schedule %q has 3 days or more between two runs, so expired readings would never be deleted: use a time of each day", spec)
 	}
 	return s, nil
+}
+
+// longestGap returns the longest time between two runs within a year. The result may be up to an hour too
+// short.
+func longestGap(s cron.Schedule, from time.Time) (longest time.Duration) {
+	for t, end := from, from.AddDate(1, 0, 0); t.Before(end); {
+		next := s.Next(t)
+		longest = max(longest, next.Sub(t))
+		t = next.Add(time.Hour)
+	}
+	return longest
 }
