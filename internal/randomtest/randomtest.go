@@ -5,8 +5,8 @@
 // -rapid.checks overrides the number. The number is global, so tests that run in parallel share it.
 //
 // With the race detector, a sequence takes about ten times as long, and further sequences rarely run
-// other code at the same time. So [LimitChecks] then runs only a fifth of them (see [Part]). The command make test
-// runs these tests a second time without the race detector, and then all sequences.
+// other code at the same time. So [LimitChecks] then runs only a fifth of them (see [Part]). The command
+// make test runs these tests a second time without the race detector, and then all sequences.
 package randomtest
 
 import (
@@ -27,8 +27,8 @@ var isGiven = sync.OnceValue(func() (given bool) {
 // raceDivisor divides the number of sequences if the test has the race detector.
 const raceDivisor = 5
 
-// Part returns how many of n sequences a test runs: all, or with the race detector a fifth, but at
-// least one.
+// Part returns how many of n sequences a test runs. These are all, or with the race detector a fifth, but
+// at least one.
 func Part(n int) int {
 	if WithRaceDetector {
 		return max(1, n/raceDivisor)
