@@ -3,6 +3,7 @@ package parquetfile_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -104,6 +105,29 @@ func TestBuilder_BoundsFieldsOfRowGroups(t *testing.T) {
 	}
 }
 
+// groupMemory returns the bytes that the first row group uses once it is decoded. Other memory, such as
+// pools, can be counted too, so it returns the smallest of several results.
+func groupMemory(t *testing.T, rd *parquetfile.Reader) (least int64) {
+	t.Helper()
+	least = math.MaxInt64
+	for range 5 {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.GC() // the second one frees what pools kept during the first
+		runtime.ReadMemStats(&before)
+		blocks, err := rd.ReadGroup(0, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		least = min(least, int64(after.HeapAlloc)-int64(before.HeapAlloc))
+		runtime.KeepAlive(blocks)
+	}
+	return least
+}
+
 // TestReader_CountsSlotsInGroupBytes compares GroupBytes with the memory of a decoded row group. Each reading has
 // one of many fields. Above 400, some fields have no column.
 func TestReader_CountsSlotsInGroupBytes(t *testing.T) {
@@ -114,17 +138,8 @@ func TestReader_CountsSlotsInGroupBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var before, after runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&before)
-		blocks, err := rd.ReadGroup(0, true)
-		if err != nil {
-			t.Fatal(err)
-		}
-		runtime.GC()
-		runtime.ReadMemStats(&after)
-		used, counted := int64(after.HeapAlloc)-int64(before.HeapAlloc), rd.GroupBytes(0)
-		if runtime.KeepAlive(blocks); counted < used*9/10 {
+		used, counted := groupMemory(t, rd), rd.GroupBytes(0)
+		if counted < used*9/10 {
 			t.Errorf("%d fields: GroupBytes is %d KiB, and the row group uses %d KiB", fields, counted>>10, used>>10)
 		}
 		if most := 16 * (2<<20 + int64(rows*fields)); counted > most {
