@@ -189,6 +189,9 @@ func (c *column) addPage(page parquet.Page, rows int) error {
 	}
 	data := page.Data()
 	values := int(page.NumValues() - page.NumNulls())
+	if page.NumNulls() > 0 {
+		rows = values // a column with few values must not have memory for all rows, which blocks would keep
+	}
 	if dict := page.Dictionary(); dict != nil {
 		if c.dictionary == nil {
 			for i := range dict.Len() {

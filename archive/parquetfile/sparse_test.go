@@ -110,7 +110,7 @@ func TestBuilder_BoundsFieldsOfRowGroups(t *testing.T) {
 func groupMemory(t *testing.T, rd *parquetfile.Reader) (least int64) {
 	t.Helper()
 	least = math.MaxInt64
-	for range 5 {
+	for range 3 {
 		var before, after runtime.MemStats
 		runtime.GC()
 		runtime.GC() // the second one frees what pools kept during the first
