@@ -34,19 +34,27 @@ func ParseSchedule(spec string) (s cron.Schedule, err error) {
 		return nil, fmt.Errorf("schedule %q names a day that never comes", spec)
 	case s.Next(first).Sub(first) < time.Minute:
 		return nil, fmt.Errorf("schedule %q comes more than once a minute", spec)
-	case longestGap(s, some) > maxExpireGap-2*time.Hour:
+	case longestGap(s, some) >= maxExpireGap:
 		return nil, fmt.Errorf("schedule %q has 3 days or more between two runs, so expired readings would never be deleted: use a time of each day", spec)
 	}
 	return s, nil
 }
 
-// longestGap returns the longest time between two runs within a year. The result may be up to an hour too
-// short.
+// longestGap returns the longest time without a run within a year. If that is below two days, the result may be
+// less.
 func longestGap(s cron.Schedule, from time.Time) (longest time.Duration) {
-	for t, end := from, from.AddDate(1, 0, 0); t.Before(end); {
-		next := s.Next(t)
-		longest = max(longest, next.Sub(t))
-		t = next.Add(time.Hour)
+	const skip = 36 * time.Hour // so that schedules with a run each minute take few steps
+	run := s.Next(from)
+	longest = run.Sub(from)
+	for end := from.AddDate(1, 0, 0); run.Before(end); {
+		next := s.Next(run.Add(skip))
+		if next.Sub(run) > 48*time.Hour {
+			for last := run; last.Before(next); {
+				one := s.Next(last)
+				longest, last = max(longest, one.Sub(last)), one
+			}
+		}
+		run = next
 	}
 	return longest
 }
