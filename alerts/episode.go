@@ -23,8 +23,9 @@ type episode struct {
 	remarks   remarks     // remarks on the alerts that the episode replaces, wholly or partly
 }
 
-// endByGap returns the end of an episode that a gap ended, given the time of its last reading in
-// nanoseconds since 1970. The end is just after the gap.
+// endByGap returns the end of an episode that ended because no reading followed within the gap. The
+// argument "last" is the time of its last reading, in nanoseconds since 1970. The end is the first
+// position that is later than this time by more than the gap.
 func endByGap(last int64, gap time.Duration) *varve.Position {
 	return &varve.Position{Time: last + int64(gap) + 1, ID: firstID}
 }

@@ -26,7 +26,8 @@ type Archive struct {
 	Now func(context.Context, []grid.Table) ([]archive.Record, error)
 	// PlanAcceptance compares the record of a table's archive with the stored archive.
 	PlanAcceptance func(context.Context, grid.Table) (*archive.Acceptance, error)
-	// Accept makes the record of a table describe its stored archive, if the plan still has the given digest.
+	// Accept makes the record of a table describe its stored archive. The digest is Acceptance.Digest of a
+	// plan. Accept fails if this plan has changed since then.
 	Accept func(ctx context.Context, t grid.Table, digest string) (archive.Record, error)
 	// Restore restores a dropped table from its archive.
 	Restore func(context.Context, grid.Table) error

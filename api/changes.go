@@ -305,7 +305,7 @@ func setChangesTrailer(h http.Header) {
 	h.Set("Trailer", wire.HeaderNext+", "+wire.HeaderMore+", "+wire.HeaderSettled)
 }
 
-// writeArrow writes the changes as an Arrow stream with the column device.
+// writeArrow writes the changes as an Arrow stream whose first column is the device of each reading.
 func (a *changesAnswer) writeArrow(ctx context.Context, page []varve.Reading) error {
 	all, err := a.collect(ctx, page)
 	if err != nil {

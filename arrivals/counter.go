@@ -71,8 +71,8 @@ type Report struct {
 	Streams []Stream  // ordered by name
 }
 
-// Counter counts the readings of each tenant by minute, stream, verdict and lag. It is safe for
-// concurrent use.
+// Counter counts the readings of each tenant by verdict, per minute and per stream. For each stream,
+// it also counts the stored readings by lag. It is safe for concurrent use.
 type Counter struct {
 	now   func() time.Time
 	since time.Time

@@ -17,7 +17,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// link is the connection of a process to the store. While it is cut, each call fails.
+// link is the connection of a process to the store. While it is cut, writes of readings and calls for
+// items fail, except DeleteAll. Other calls, such as Read, still reach the store.
 type link struct {
 	store.Store
 	cut *atomic.Bool

@@ -118,9 +118,10 @@ func (t *Tracker) StreamCreated(ctx context.Context, tenant, stream string) erro
 	return nil
 }
 
-// MarkChanges makes sure that durable markers cover the arrival and the hours of all readings
-// without a verdict. All readings have the same arrival. It returns the time until which the
-// readings may be written; the zero time means no limit. If it fails, no reading may be written.
+// MarkChanges makes sure that durable markers cover all readings that have no verdict and whose stream is
+// indexed. A marker covers the minute of the arrival and some event hours of a series. All readings have
+// the same arrival. MarkChanges returns the time until which the readings may be written; the zero time
+// means no limit. If it fails, no reading may be written.
 func (t *Tracker) MarkChanges(ctx context.Context, arrived time.Time, readings []varve.Reading, verdicts []varve.Verdict) (by time.Time, err error) {
 	if !t.o.Shared || t.hasIndexed(readings, verdicts) {
 		if by, err = t.o.Admit(ctx, arrived); err != nil {

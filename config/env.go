@@ -58,8 +58,9 @@ func splitVariable(name string) (group, middle, last string) {
 	return parts[0], strings.Join(parts[1:n-words], "_"), strings.Join(parts[n-words:], "_")
 }
 
-// keyOfEnv returns the key that a variable of a setting sets. If the variable may mean several classes,
-// streams, notifiers or topics, it returns the mistake instead.
+// keyOfEnv returns the key of the setting that an environment variable sets. The variable must have the
+// name of a setting: see isSettingVariable. If it may mean several classes, streams, notifiers or topics,
+// the result "wrong" describes the mistake, and the key is invalid.
 func (l *loader) keyOfEnv(name string, flags map[string]string) (key, wrong string) {
 	for _, s := range all {
 		if EnvOf(s.Key) == name {

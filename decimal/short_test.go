@@ -7,7 +7,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// TestShort_AgreesWithNumber compares short texts and forms with the texts and forms of numbers.
+// TestShort_AgreesWithNumber compares the text and the canonical form of Short with Number. A
+// Short may be zero, except for numbers of up to six digits with up to five decimals.
 func TestShort_AgreesWithNumber(t *testing.T) {
 	for _, exp := range []int{-100, -17, -16, -15, -7, -6, -5, -4, -3, -2, -1, 0, 1, 15, 16, 100} {
 		for c := int64(-20_000); c < 20_000; c++ {

@@ -161,7 +161,8 @@ func TestRanges_Examples(t *testing.T) {
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		{"the future reaches into one more week", grid.Policy{Future: 6*24*time.Hour + 1}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07", "2026-12-14"}},
-		// Before week 2962, the widths are 2, 4, 4 (2956 is not a multiple of 8) and 8 weeks.
+		// Going back from week 2962, which begins on 5 October, the widths are 2, 4, 4 and 8 weeks. The
+		// second width of 4 is not 8 yet, because week 2956 is not a multiple of 8.
 		{"two recent weeks, doubling over 20 weeks", grid.Policy{Recent: 2, Doubling: 20 * week}, grid.NewMonth(2026, time.November),
 			[]string{"1970-01-01", "2026-06-01", "2026-07-27", "2026-08-24", "2026-09-21", "2026-10-05", "2026-10-12", "2026-10-19", "2026-10-26", "2026-11-02", "2026-11-09", "2026-11-16", "2026-11-23", "2026-11-30", "2026-12-07"}},
 		// Before week 2958, the widths are 2, 4, 8, 32 (2944 is a multiple of 32), 32, 64 and 256

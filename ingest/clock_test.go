@@ -125,8 +125,8 @@ func (w *clockWorld) learn(ahead time.Duration, first int) (last string) {
 	return last
 }
 
-// stored returns all readings as texts. Each has the differences of its event time and its sent time
-// from its arrival.
+// stored returns each stored reading as a text. The text has the field v, and the event time and the
+// sent time relative to the arrival. If the reading has no sent time, the text has "-" instead.
 func (w *clockWorld) stored() (all []string) {
 	w.t.Helper()
 	rows, err := w.engine.Query.Open(w.t.Context(), query.Query{

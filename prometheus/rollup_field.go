@@ -115,8 +115,9 @@ func pointsOf(lists [][]rollup.FieldRollup, width int64, function string) (point
 	return points
 }
 
-// rollupSelector returns the selector of a range query, if the query is a single call that roll-ups can
-// answer, and has no offset. Otherwise it returns false.
+// rollupSelector returns the selector of a range query that is a single call answered by roll-ups. It
+// returns false for other queries, for a selector with an offset, and for absent_over_time. The result
+// of absent_over_time does not consist of the samples of its selector.
 func (v *queryStorage) rollupSelector(s *parser.EvalStmt) (*parser.VectorSelector, bool) {
 	expr := s.Expr
 	for {

@@ -42,8 +42,8 @@ func showField(r *rollup.FieldRollup) string {
 	return fmt.Sprintf("%d: %d %s %v %v %s..%s last %s", r.Start(), r.Count(), plain(&sum), r.Sum(), r.Mean(), whole(r.Min()), whole(r.Max()), whole(r.Last()))
 }
 
-// checkFields compares the roll-ups of field v from a reader that caches roll-ups with a list from
-// Read.
+// checkFields reads the roll-ups of field v with a caching reader, and compares them with a list
+// from Read.
 func (w *world) checkFields(what, device string, p rollup.Period, list []rollup.Rollup) {
 	w.t.Helper()
 	var got, want []string

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// The file CURSOR has the confirmed offset of each segment, by number and tag, the age of kept
-// segments, and the ranges of postponed records. Because of the tag, an entry has no effect on another
-// segment with the same number. CURSOR.old is used if CURSOR is missing or damaged.
+// The file CURSOR has an entry for each segment that is at least partly confirmed. The entry has the
+// confirmed offset, the age of a kept segment, and the ranges of postponed records. It names the segment
+// by its number and its random tag, so it never applies to another segment with the same number.
+// CURSOR.old is used if CURSOR is missing or damaged.
 const (
 	cursorFile  = "CURSOR"
 	olderCursor = "CURSOR.old" // the file CURSOR before its last write

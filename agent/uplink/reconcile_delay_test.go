@@ -89,7 +89,8 @@ func TestReconcile_ComparesOtherSeries(t *testing.T) {
 }
 
 // TestReconcile_GivesUpResending makes the server refuse the resent readings of one stream for hours.
-// Meanwhile, fresh readings of another stream are sent.
+// Meanwhile, fresh readings of another stream must be confirmed, and no kept reading may return to the
+// outbox. When the server accepts readings again, the lost ones must be stored.
 func TestReconcile_GivesUpResending(t *testing.T) {
 	for _, status := range []int{400, 503} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {

@@ -75,8 +75,9 @@ func (g *group) beginSeries(s varve.Series) {
 	}
 }
 
-// field returns the field with the given name. The argument "at" is the index of the field in the reading:
-// consecutive readings usually have the same fields in the same order.
+// field returns the field with the given name, and adds it if it is missing. If the field has no kind yet,
+// it gets the given one. The argument "at" is the index of the field in the reading. It selects the cached
+// field to try first, because consecutive readings usually have the same fields in the same order.
 func (g *group) field(at int, name string, kind varve.Kind) *field {
 	if at < len(g.recent) && g.recent[at].name == name {
 		return g.recent[at]

@@ -186,7 +186,8 @@ func ingestError(err error) error {
 	return fileError(err)
 }
 
-// fileError replaces API parameters in an error about one file with flags.
+// fileError returns an error about one file, in which flags replace API parameters. For a missing
+// column, it adds the flags that name the column. It returns other errors unchanged.
 func fileError(err error) error {
 	var inFile *upload.FileError
 	if !errors.As(err, &inFile) {

@@ -105,8 +105,8 @@ func (a pictures) ofClass(title string, tables []*wire.TableInfo, hidden int) er
 	return nil
 }
 
-// gridOf returns the picture of a grid of tables. Each boundary of a table begins a column, so that
-// columns stand for different lengths of time.
+// gridOf returns the picture of a grid of tables. Each boundary of a table begins a column, except
+// the last boundary. So the columns may stand for different lengths of time.
 func gridOf(tables []*wire.TableInfo) *plot.Grid {
 	var bounds []time.Time
 	months := map[string][]*wire.TableInfo{}

@@ -60,7 +60,8 @@ func AppendBool(dst []byte, b bool) []byte {
 // AppendString appends a string.
 func AppendString(dst []byte, s string) []byte { return appendText(append(dst, tagString), s) }
 
-// AppendJSON appends the canonical text of a JSON object or array.
+// AppendJSON appends a JSON object or array. The text must be canonical already, because AppendJSON
+// neither checks nor changes it.
 func AppendJSON(dst []byte, text string) []byte { return appendText(append(dst, tagJSON), text) }
 
 func appendText(dst []byte, text string) []byte {

@@ -213,7 +213,9 @@ func (l *legendLine) write(out *sheet) {
 	out.newline()
 }
 
-// end replaces the last names of the line with the number of names that are missing.
+// end appends the number of names that the legend lacks, as in "and 3 more". To make room, it removes
+// names from the end of the line, and counts them, too. The argument "missing" is the number of names
+// that were never added to the legend.
 func (l *legendLine) end(missing, columns int) {
 	for {
 		more := "and " + itoa(missing) + " more"

@@ -182,8 +182,9 @@ func splitSentences(text string, line int) []sentence {
 
 var abbreviation = regexp.MustCompile(`(^|[\s(])(e\.g|i\.e|etc|cf|vs|no|[A-Za-z])$`)
 
-// endsSentence reports whether the punctuation mark at i ends a sentence. Such a mark is followed by
-// space or the end of the text, and does not end an abbreviation.
+// endsSentence reports whether the punctuation mark at i ends a sentence. Closing parentheses, quotes
+// or emphasis may follow the mark, and then space or the end of the text. The full stop of an
+// abbreviation does not end a sentence.
 func endsSentence(text string, i int) bool {
 	rest := strings.TrimLeft(text[i+1:], `)"'*_”`)
 	if rest != "" && !unicode.IsSpace(rune(rest[0])) {

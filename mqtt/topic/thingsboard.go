@@ -4,8 +4,8 @@ import (
 	"github.com/go-faster/jx"
 )
 
-// convertThingsBoard converts telemetry in the form of ThingsBoard, {"k":v}, {"ts":ms,"values":{…}} or an
-// array of these, into readings.
+// convertThingsBoard converts telemetry of ThingsBoard into readings. The telemetry is {"k":v},
+// {"ts":ms,"values":{…}}, or an array of such objects.
 func convertThingsBoard(_ *Route, d *Delivery, _ string) error {
 	b := builder{}
 	if !jx.Valid(d.Body) {

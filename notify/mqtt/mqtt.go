@@ -73,7 +73,8 @@ func CheckURL(address string) error {
 	return nil
 }
 
-// CheckTopic returns an error for a topic to which no message can be published.
+// CheckTopic returns an error for a topic with a wildcard or a NUL byte, or of more than 1024 bytes. An
+// empty topic is accepted, because New replaces it with DefaultTopic.
 func CheckTopic(topic string) error {
 	if strings.ContainsAny(topic, "+#\x00") || len(topic) > 1024 {
 		return fmt.Errorf("%q is a pattern: use a topic without + and #", topic)

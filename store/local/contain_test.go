@@ -73,8 +73,8 @@ func (h halfWritten) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestSetAside_RemovesPartialCopies checks that failed attempts on a full disk do not use more
-// space.
+// TestSetAside_RemovesPartialCopies sets a damaged file aside on a full disk, three times. Each
+// attempt must fail, and no partial copy may remain.
 func TestSetAside_RemovesPartialCopies(t *testing.T) {
 	dir := filled(t, 2, 30000)
 	path := ssts(t, dir)[0]

@@ -106,8 +106,10 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 	return nil
 }
 
-// outdatedCatalog returns the ranges of the catalog that may be out of date after a rebuild. Their
-// content is replaced from CATALOG and the journal.
+// outdatedCatalog returns the ranges of keys that may be out of date in a rebuilt database. They have the
+// last flushed segment, the last chunk number and the next table number. If CATALOG is readable, they also
+// have the tables and the generation of the catalog, which are then replaced from it. The flush of the
+// replayed journal rewrites the flushed segment and the chunk number.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
 	// A readable CATALOG replaces the records of tables, too. Otherwise, the records that the rebuild

@@ -108,8 +108,8 @@ func (f *fleet) stop() {
 // that a device knows to be acknowledged must be stored exactly once.
 //
 // SIGTERM ends Mosquitto, and SIGKILL ends NATS: startMosquitto and startNATS have the reasons.
-// VARVE_KILLS and VARVE_BROKER_KILLS set the numbers of kills and of restarts. The subtests share them.
-// VARVE_WITHIN sets the time after which no further one begins.
+// Each subtest does about a third of VARVE_KILLS kills. Each subtest with a broker also does about half of
+// VARVE_BROKER_KILLS restarts. After the duration VARVE_WITHIN, no further kill or restart begins.
 func TestKills_LoseNoMessage(t *testing.T) {
 	kills, restarts := number(t, "VARVE_KILLS", 24), number(t, "VARVE_BROKER_KILLS", 6)
 	for _, protocol := range []string{"5", "3.1.1"} {

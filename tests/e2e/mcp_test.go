@@ -252,8 +252,8 @@ func TestMCP_BoundsAnswers(t *testing.T) {
 	}
 }
 
-// TestMCP_NamesRemedy checks that failures are errors of tools with a remedy, and that the session
-// continues after them.
+// TestMCP_NamesRemedy checks that a failed tool call returns an error that names the parameter or
+// the remedy. The session must continue after such calls.
 func TestMCP_NamesRemedy(t *testing.T) {
 	server, _, reader := mcpServer(t)
 	s := host(t, server, reader)

@@ -43,7 +43,7 @@ type encoding struct {
 }
 
 // encodingOf returns the encoding of a segment. The checksums cover the store id and the segment
-// number, so that a frame of a reused file fails its checksum.
+// number, so that a frame of another store or segment fails its checksum.
 func encodingOf(id meta.ID, number uint64) encoding {
 	seed := crc32.Checksum(binary.LittleEndian.AppendUint64(id[:], number), castagnoli)
 	return encoding{first: headerBytes, frame: frameBytes, seed: seed}

@@ -126,9 +126,9 @@ func TestOnDemand_ServesWarmThroughputUpToQuota(t *testing.T) {
 	}
 }
 
-// TestSplit_IsolatesHotKey sends more requests for one key than a partition can serve, and some
-// for another key of the partition. After the split, the other key must not be throttled. The hot
-// key must get as much as before.
+// TestSplit_IsolatesHotKey overloads a partition with requests for a hot key, and some for another
+// key. Before the split, the other key must be throttled. After the split, it must not be throttled,
+// and the hot key must get the full throughput of a partition.
 func TestSplit_IsolatesHotKey(t *testing.T) {
 	limits := capacity.Amazon()
 	limits.SplitAfter = 10 * time.Second
