@@ -12,8 +12,7 @@ import (
 // @hourly or @every 12h.
 //
 // ParseSchedule refuses time zones, which the cron library does not verify. It also refuses
-// schedules that never occur, such as 31 February, or occur more than once a minute. It refuses ones with
-// three days between two runs, because expireGuard then lets no reading be deleted.
+// schedules that never occur, such as 31 February, or occur more than once a minute.
 func ParseSchedule(spec string) (s cron.Schedule, err error) {
 	if strings.Contains(spec, "TZ=") {
 		return nil, fmt.Errorf("schedule %q: schedules are in UTC, leave the time zone out", spec)
@@ -34,27 +33,6 @@ func ParseSchedule(spec string) (s cron.Schedule, err error) {
 		return nil, fmt.Errorf("schedule %q names a day that never comes", spec)
 	case s.Next(first).Sub(first) < time.Minute:
 		return nil, fmt.Errorf("schedule %q comes more than once a minute", spec)
-	case longestGap(s, some) >= maxExpireGap:
-		return nil, fmt.Errorf("schedule %q has 3 days or more between two runs, so expired readings would never be deleted: use a time of each day", spec)
 	}
 	return s, nil
-}
-
-// longestGap returns the longest time without a run within a year. If that is below two days, the result may be
-// less.
-func longestGap(s cron.Schedule, from time.Time) (longest time.Duration) {
-	const skip = 36 * time.Hour // so that schedules with a run each minute take few steps
-	run := s.Next(from)
-	longest = run.Sub(from)
-	for end := from.AddDate(1, 0, 0); run.Before(end); {
-		next := s.Next(run.Add(skip))
-		if next.Sub(run) > 48*time.Hour {
-			for last := run; last.Before(next); {
-				one := s.Next(last)
-				longest, last = max(longest, one.Sub(last)), one
-			}
-		}
-		run = next
-	}
-	return longest
 }
