@@ -73,10 +73,15 @@ func CheckURL(address string) error {
 	return nil
 }
 
-// CheckTopic returns an error for a topic with a wildcard or a NUL byte, or of more than 1024 bytes. An
+const maxTopic = 1024 // in bytes
+
+// CheckTopic returns an error for a topic with a wildcard or a NUL byte, or of more than maxTopic bytes. An
 // empty topic is accepted, because New replaces it with DefaultTopic.
 func CheckTopic(topic string) error {
-	if strings.ContainsAny(topic, "+#\x00") || len(topic) > 1024 {
+	if len(topic) > maxTopic {
+		return fmt.Errorf("the topic has %d bytes: use at most %d", len(topic), maxTopic)
+	}
+	if strings.ContainsAny(topic, "+#\x00") {
 		return fmt.Errorf("%q is a pattern: use a topic without + and #", topic)
 	}
 	return nil
