@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +129,20 @@ func TestNew_RejectsMistakes(t *testing.T) {
 	} {
 		if _, err := mqtt.New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
+		}
+	}
+}
+
+// TestCheckTopic_NamesMistake checks the errors for topics to which no message can be published.
+func TestCheckTopic_NamesMistake(t *testing.T) {
+	for topic, want := range map[string]string{
+		"": "", "alerts/site 7": "", strings.Repeat("a", 1024): "",
+		"alerts/+": "without + and #", "alerts/#": "without + and #", "a\x00b": "without + and #",
+		strings.Repeat("a", 1025): "has 1025 bytes: use at most 1024",
+	} {
+		err := mqtt.CheckTopic(topic)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v, want %q", topic, err, want)
 		}
 	}
 }
