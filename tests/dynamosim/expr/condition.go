@@ -90,7 +90,7 @@ func (p *parser) isOperandInParentheses() bool {
 	for p.tokens[i].is("(") {
 		i++
 	}
-	return p.tokens[i+1].is(")") && (p.tokens[i].isName() || p.tokens[i].isValue())
+	return (p.tokens[i].isName() || p.tokens[i].isValue()) && p.tokens[i+1].is(")")
 }
 
 // predicate parses a comparison or a function that returns a boolean.
