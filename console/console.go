@@ -68,7 +68,7 @@ func readBundle() (*bundle, error) {
 	b.hash = hex.EncodeToString(sum.Sum(nil)[:8])
 	index := bytes.ReplaceAll(b.assets["index.html"].text, []byte("HASH"), []byte(b.hash))
 	delete(b.assets, "index.html")
-	b.tag = `"` + b.hash + `"`
+	b.tag = `W/"` + b.hash + `"` // weak, because the compressed form has the same tag
 	b.index, err = newAsset("index.html", index)
 	return b, err
 }
@@ -151,13 +151,14 @@ func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 
 func matches(list, tag string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool {
-		return strings.TrimPrefix(strings.TrimSpace(one), "W/") == tag
+		one = strings.TrimSpace(one)
+		return one == "*" || strings.TrimPrefix(one, "W/") == strings.TrimPrefix(tag, "W/")
 	})
 }
 
 func acceptsGzip(list string) bool {
 	return slices.ContainsFunc(strings.Split(list, ","), func(one string) bool {
 		coding, params, err := mime.ParseMediaType(strings.TrimSpace(one))
-		return err == nil && coding == "gzip" && params["q"] != "0"
+		return err == nil && coding == "gzip" && (params["q"] == "" || strings.Trim(params["q"], "0.") != "")
 	})
 }

@@ -57,7 +57,7 @@ func TestHandler_ServesEveryAsset(t *testing.T) {
 	folder, _ := assetsOf(t)
 	media := map[string]string{".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".txt": "text/plain; charset=utf-8"}
 	eachAsset(t, func(name string, text []byte) {
-		for coding, want := range map[string]bool{"": false, "gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false} {
+		for coding, want := range map[string]bool{"": false, "gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip;q=0.0": false} {
 			r := get(t, folder+name, "Accept-Encoding", coding)
 			body := bodyOf(t, r)
 			if r.Header.Get("Content-Encoding") == "gzip" {
