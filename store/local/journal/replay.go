@@ -87,7 +87,8 @@ func (r *replay) readSegments() error {
 	return r.segments(files, max(chain.First, r.After+1), chain.Last)
 }
 
-// checkChain compares the store of the chain with the expected one.
+// checkChain compares the store of the chain with the expected one. If any store is accepted, the segments
+// must then belong to the store of the chain.
 func (r *replay) checkChain(c Chain) error {
 	if r.Store.IsZero() {
 		r.Store = c.Store

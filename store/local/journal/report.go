@@ -6,7 +6,7 @@ import (
 	"github.com/varvedb/varve/store/local/meta"
 )
 
-// ErrDamaged means that a journal lacks frames that had been durable.
+// ErrDamaged means that a journal is damaged, so it may lack frames that had been durable.
 var ErrDamaged = store.ErrDamaged
 
 // Problem is damage to a journal.

@@ -64,8 +64,8 @@ func (s *scan) headerProblem() error {
 	return s.found(s.problem(0, int64(s.file.encoding.first), "the header does not check"))
 }
 
-// frames passes the frames at and after an offset to the function that the caller gave to Replay. It
-// continues after damaged frames.
+// frames passes the frames at and after an offset to the function that the caller gave to Replay. It skips
+// frames that may belong to an interrupted write. With Salvage, it also skips damaged frames.
 func (s *scan) frames(at int) error {
 	s.length = s.file.header.length
 	synced := int64(-1) // durable bytes that a later frame records; -1 before the search for this frame
