@@ -54,9 +54,9 @@ type Chunk struct {
 	arena   Arena
 }
 
-// Decode decodes a chunk of a series, except for the coefficients of numbers. It checks and copies
-// these, and they are decoded when their column is used. The result shares no memory with the argument
-// "data".
+// Decode decodes a chunk of a series, except for the coefficients of scaled numbers. It checks and copies
+// these coefficients, and they are decoded when their column is used. The result shares no memory with the
+// argument "data".
 func (c *Chunk) Decode(series varve.Series, data []byte) error {
 	s := source{data: data}
 	c.Header = s.header()
