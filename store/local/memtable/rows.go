@@ -118,8 +118,8 @@ func (r *Rows) Find(c *Content, p varve.Position) (Spot, bool) {
 	return at, at != r.End() && c.compare(r.At(at), p) == 0
 }
 
-// FindReading is like Find for the position of a reading. It computes the content id only if a row has
-// the event time of the reading.
+// FindReading is like Find for the position of a reading. If the id of the reading is zero and a row has
+// its event time, FindReading sets the id to the content id.
 func (r *Rows) FindReading(c *Content, reading *varve.Reading) (Spot, bool) {
 	p := varve.Position{Time: reading.Time.UnixNano()}
 	at := r.Seek(c, p)
