@@ -6,8 +6,8 @@
 //	below half of it        only writes that free space
 //	a write found no room   none, and writes of Pebble wait
 //
-// A store on a full disk can neither write nor clean up. So the space below the minimum is a
-// reserve for writes that free space: rotation, drops and deletes.
+// A store on a full disk can neither write nor clean up. So the space below the minimum is a reserve. The
+// last half of the reserve is only for writes that free space: rotation, drops and deletes.
 //
 // A [Guard] reuses a check of the disk for a second, and sets and clears the condition
 // [health.DiskLow]. After a write has found no room, all writes are refused until the disk has

@@ -42,8 +42,8 @@ func (g *Guard) recordFull() {
 	g.conditions.Set(health.DiskLow, g.message())
 }
 
-// awaitRoom waits until the disk has room, for at least a second. It returns within a second after
-// ctx ends. The wait limits the rate of retries: Pebble retries immediately, and a quota can refuse
+// awaitRoom waits until the disk has room, but at least a second. If ctx ends earlier, awaitRoom returns
+// within a second. The wait limits the rate of retries: Pebble retries immediately, and a quota can refuse
 // writes although the disk has room.
 func (g *Guard) awaitRoom(ctx context.Context) {
 	g.recordFull()
