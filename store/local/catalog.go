@@ -53,7 +53,8 @@ type catalog struct {
 
 // load reads the catalog from Pebble, or from CATALOG if Pebble has lost a part of it or has an
 // older generation. If a lost part is restored from an older CATALOG, load calls replay to apply
-// the changes in the journal to it.
+// the changes in the journal to it. At the end, load makes CATALOG equal to Pebble, and recounts lost
+// statistics. If Pebble has lost a part and CATALOG cannot be read, load only recounts.
 func (c *catalog) load(replay func() error) error {
 	found, err := c.read()
 	if err != nil {
@@ -117,7 +118,8 @@ func (c *catalog) read() (found foundCatalog, err error) {
 	return found, err
 }
 
-// adoptCopy replaces the catalog in memory and in Pebble with the content of CATALOG.
+// adoptCopy replaces the catalog in memory and in Pebble with the content of CATALOG. Then the keys of the
+// catalog no longer count as lost.
 func (c *catalog) adoptCopy(body string, found foundCatalog) (err error) {
 	var rec catalogRecord
 	if err := json.Unmarshal([]byte(body), &rec); err != nil {

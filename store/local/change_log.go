@@ -16,10 +16,10 @@ import (
 // A change of items or tables is one Pebble batch. It is appended to the journal. When it is
 // durable there, it is applied to Pebble. So no reader sees a change that a power cut can revert.
 //
-// The items of a writer, or the catalog, are locked until then. If the wait of a writer fails, the
-// next writer of the same data resolves the change first. The journal begins no segment while a writer
-// waits for its change. Before a flush records f, the last segment that Pebble has, it applies the
-// changes that no writer waits for. So Pebble has all changes of the segments up to f.
+// The caller locks the changed items, or the catalog, until the change is applied. If the caller stops
+// waiting, the next change of the same data resolves the earlier one first. The journal begins no segment
+// while a caller waits for a change. Before a flush records f, the last segment that Pebble has, it applies
+// the changes that no caller waits for. So Pebble has all changes of the segments up to f.
 //
 // Pebble makes batches durable in order. After a crash, it has a prefix of the applied batches, and
 // the changes of the journal are applied to it once more. That is harmless: flushes and

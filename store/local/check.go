@@ -69,8 +69,8 @@ func (r *damageReport) Verify(ctx context.Context, pace Pace, report func(Proble
 
 // CheckPebble reads all files of Pebble in a data folder, and reports damage.
 //
-// No process may have the folder open. The rate is in bytes per second; 0 means no limit.
-// CheckPebble changes nothing.
+// No process may have the folder open. The rate is in bytes per second; 0 means no limit. CheckPebble
+// changes nothing. It also reports earlier losses that are not accepted yet.
 func CheckPebble(ctx context.Context, dir string, rate int64, report func(Problem)) error {
 	return checkPebble(ctx, dir, rate, false, report)
 }

@@ -26,7 +26,7 @@ type chunkReader struct {
 	key    []byte         // key of the chunk level1 in Pebble
 	at     int            // the last result of the method seek: an index of a reading in level1
 
-	lenient bool // if true, readings that remain in lost ranges are returned; otherwise, these ranges are refused
+	lenient bool // if true, lost ranges are ignored, and the readings that remain in them are returned
 	// lost, if not nil, is called for each lost range that a read needs. The readings that remain in the range are
 	// returned. If lost is nil, such a range is refused.
 	lost func(*lost)
@@ -186,8 +186,8 @@ func findPosition(c *chunk.Chunk, p varve.Position) (int, bool) {
 	return sort.Find(c.Len(), compare)
 }
 
-// lookUp looks up readings of one event time in chunks. The readings are ordered by id. So each
-// chunk of level 1 is searched only for ids in its range.
+// lookUp looks up readings of one event time in the chunks of level 1, and in the decoded ones of level 0.
+// The caller has sorted the readings by id. So each chunk of level 1 is searched only for ids in its range.
 func (cr *chunkReader) lookUp(late []*lookup) error {
 	for _, l := range late {
 		l.inChunk = varve.Verdict{}

@@ -10,8 +10,9 @@ import (
 // chunkRun is a list of disjoint chunks in order.
 type chunkRun []*chunk.Chunk
 
-// runsOf divides chunks of one level into few runs, in the order of their keys. Chunks of level 1 are one run,
-// unless merged chunks have reappeared after damage. The chunks of a flush are one run, too.
+// runsOf divides chunks of one level into few runs. The chunks must be in the order of their keys. Chunks of
+// level 1 are one run, unless merged chunks have reappeared after damage. The chunks of a flush are one
+// run, too.
 //
 // One cursor reads a run. With a cursor for each chunk, a merge would compare each reading of an event time
 // with all chunks of this time.
@@ -27,7 +28,7 @@ func runsOf(chunks []*chunk.Chunk) (runs []chunkRun) {
 	return runs
 }
 
-// endsBefore reports whether all positions of a chunk are before the first position of another one.
+// endsBefore reports whether the last position of chunk a is before the first position of chunk b.
 func endsBefore(a, b *chunk.Chunk) bool {
 	if a.MaxTime != b.MinTime {
 		return a.MaxTime < b.MinTime

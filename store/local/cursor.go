@@ -344,8 +344,8 @@ func (m *merge) part(c *cursor, n int) (block.Part, error) {
 	return block.Part{Block: &ch.Block, From: from, To: from + n, Desc: m.desc}, nil
 }
 
-// ahead returns how many of a cursor's next readings have times before the next reading of every
-// other cursor. It is at least 1, because the cursor is the result of nextCursor.
+// ahead returns how many readings of a cursor the merge can return before it must compare cursors again.
+// It compares only event times. The result is at least 1, because nextCursor has returned the cursor.
 func (m *merge) ahead(c *cursor) int {
 	n := c.left
 	for i := range m.cursors {

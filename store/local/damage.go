@@ -14,14 +14,14 @@ import (
 	"github.com/varvedb/varve/store/local/chunk"
 )
 
-// isDamage reports whether an error is caused by data that fails its checksum or cannot be
+// isDamage reports whether an error is caused by data that is lost, fails its checksum or cannot be
 // decoded.
 func isDamage(err error) bool {
 	return err != nil && (errors.Is(err, store.ErrDamaged) || pebble.IsCorruptionError(err) || errors.Is(err, chunk.ErrDamaged))
 }
 
-// damaged converts an error caused by damage into a DamageError for a series in a table. Other errors
-// are unchanged.
+// damaged converts an error caused by damage into a DamageError for a series in a table. It returns other
+// errors unchanged, and also an error that contains a DamageError with a table.
 func damaged(err error, t grid.Table, series varve.Series) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) && known.Table != "" {
@@ -34,8 +34,8 @@ func damaged(err error, t grid.Table, series varve.Series) error {
 	return d
 }
 
-// damagedItem converts an error caused by damage into a DamageError for the registry. Other errors are
-// unchanged.
+// damagedItem converts an error caused by damage into a DamageError for the registry. It returns other
+// errors unchanged, and also an error that contains a DamageError already.
 func damagedItem(err error) error {
 	var known *store.DamageError
 	if !isDamage(err) || errors.As(err, &known) {

@@ -14,8 +14,8 @@
 //	  damaged/   damaged files, unchanged
 //
 // The main types are [Store] with its [Options] and [Events], [Folder], [Loss] and [Problem]. The
-// parts of a Store are in store.go, a flush in flusher.go, changes in change_log.go, and keys in
-// keys.go. Package memtable has the readings in memory, package chunk encodes chunks, and package
+// parts of a Store are listed in store.go. A flush is described in flusher.go, changes in change_log.go,
+// and keys in keys.go. Package memtable has the readings in memory, package chunk encodes chunks, and package
 // journal is the write-ahead log. Package diskguard refuses writes before the disk is full. Package
 // sst reads and writes files of Pebble.
 //
@@ -35,7 +35,7 @@
 //     rebuilt from all its files. Then Pebble has lost data. Pebble is opened read-only to learn f,
 //     because opening it for writing deletes files that it does not list.
 //   - The chain ends with segment f or an earlier one. Then the journal has lost segments.
-//   - A segment of the chain, or a frame in it, is missing or damaged.
+//   - A segment of the chain after segment f is missing or damaged: see package journal.
 //
 // A crash may interrupt the creation of a new store, so VARVE is written last.
 //
@@ -46,7 +46,7 @@
 // handles damage that it finds (opener.go). Reads and writes in lost ranges are refused until the
 // losses are accepted (losses.go). After a crash, Open replays the journal.
 //
-// A Store is safe for concurrent use. Locks are taken in this order: items, compactor, catalog, the
+// A Store is safe for concurrent use. Locks are taken in this order: compactor, items, catalog, the
 // barrier of changeLog, database, memory. Memory has a lock for tables, and one for each shard of the
 // series, so that all processors write at the same time. No I/O happens while memory is locked.
 package local

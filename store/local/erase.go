@@ -114,8 +114,8 @@ func (er *eraser) purge(ctx context.Context, space []byte, erased int64) error {
 	return er.db.Compact(ctx, space, after(space), false)
 }
 
-// isInMemory reports whether memtables have readings of a series in a table. If not, a replay of
-// the journal does not return such readings either.
+// isInMemory reports whether memtables have readings of a series in a table. If not, the journal can have
+// such readings only in flushed segments, which removeFlushed removes.
 func (er *eraser) isInMemory(t *table, s varve.Series) bool {
 	i, shard := er.mem.mu.shardOf(s)
 	shard.RLock()

@@ -119,8 +119,8 @@ func (c *compactor) removeReadings(t *table, e *remover) (deleted int64, err err
 
 // removeFromLevel adds the deletion of the covered readings in one level to the batch.
 //
-// Chunks of level 1 with one first event time are in the order of their numbers, and a rewritten chunk
-// has a new number. So a chunk that begins at the last event time of a rewritten one is rewritten,
+// Chunks of level 1 with the same first event time are in the order of their numbers, and a rewritten
+// chunk has a new number. So a chunk that begins at the last event time of a rewritten one is rewritten,
 // too.
 func (e *remover) removeFromLevel(level byte) error {
 	first := appendChunkKey(nil, e.chunkReader.prefix, level, 0, 0)

@@ -40,14 +40,14 @@ func partsInUse(db *pebble.DB) (list []part, err error) {
 	return list, nil
 }
 
-// partsKept returns the parts that db uses, and keeps their files until "release" is called. Otherwise Pebble
-// could merge an intact file and delete it before it is read, so that it would count as lost.
+// partsKept returns the parts that db uses, and protects their files until "release" is called. Otherwise,
+// Pebble could merge an intact file and delete it before it is read. Then the file would count as lost.
 func partsKept(db *pebble.DB) (list []part, release func() error, err error) {
 	for {
 		if list, err = partsInUse(db); err != nil {
 			return nil, nil, err
 		}
-		// An iterator keeps the files of the list that is current when it is created.
+		// An iterator protects the files of the list that is current when the iterator is created.
 		iter, err := db.NewIter(nil)
 		if err != nil {
 			return nil, nil, err

@@ -96,8 +96,8 @@ func (f *flusher) loop() {
 	}
 }
 
-// runExclusive calls a function while no flush runs. The function must return soon after ctx ends,
-// because runExclusive waits for it.
+// runExclusive calls a function in the goroutine of the loop, while no other flush runs. After the function
+// has begun, runExclusive waits for its end, even if ctx ends.
 func (f *flusher) runExclusive(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	select {

@@ -33,8 +33,8 @@ type folder struct {
 	losses []Loss // missing or damaged parts that were replaced
 }
 
-// openFolder creates the folder if it is missing, locks it, and checks that it contains a store or
-// is empty.
+// openFolder creates the folder if it is missing, and locks it. Then it calls begin, which checks that the
+// folder contains a store or is new.
 func openFolder(o Options) (*folder, error) {
 	fs, dir := o.FS, o.Dir
 	f := &folder{fs: fs, dir: dir, salvage: o.Salvage, restoring: o.Restoring, now: o.Now}
@@ -202,7 +202,7 @@ func (f *folder) oldestSegment() (oldest uint64, err error) {
 }
 
 // replaceByEmpty creates an empty file in place of a file that is missing or does not have its
-// recorded size. The empty file counts as damaged. Pebble only finds files that exist when the
+// recorded size. The empty file counts as damaged. Pebble finds only files that exist when the
 // database is opened, so the caller replaces missing files before that. A file with a wrong size is
 // replaced, because Pebble would merge its entries.
 func (f *folder) replaceByEmpty(number uint64) error {

@@ -130,7 +130,8 @@ func (f *folder) identifyUnnamed() error {
 	return nil
 }
 
-// isEmpty reports whether a part of the data folder is empty, such as the mount of a new disk.
+// isEmpty reports whether a part of the data folder is empty. A part with only lost+found counts as empty,
+// because it is a new disk.
 func (f *folder) isEmpty(name string) (bool, error) {
 	names, err := f.fs.List(f.path(name))
 	return len(names) == 0 || len(names) == 1 && names[0] == "lost+found", err
@@ -227,8 +228,9 @@ func withRemedy(dir string, err error) error {
 	return fmt.Errorf("%w: varve verify --data %s lists what is damaged, varve repair --data %s saves the rest", err, dir, dir)
 }
 
-// begin identifies the folder and creates the parts of a store. If a crash interrupts the creation,
-// the next call continues it. VARVE is written last; see finish.
+// begin identifies the folder and creates the missing parts of a store. If a crash interrupts the creation,
+// the next call continues it. VARVE is written last; see finish. In an existing store, begin deletes the
+// snapshots and completes an interrupted rebuild.
 func (f *folder) begin() error {
 	if err := f.identify(); err != nil {
 		return err

@@ -39,8 +39,8 @@ func indexSpace(ix store.Index) byte {
 // appendItem appends the JSON that Pebble stores for an item.
 //
 // The members are gsi1, gsi2, expires in Unix seconds, and attrs. An attribute is an object with
-// one member: the first letter of its kind, with the value. appendItem uses no encoder, because
-// alerts and roll-ups write many items in one batch.
+// one member: the first letter of its kind, with the value. appendItem uses an encoder only for texts with
+// special characters, because alerts and roll-ups write many items in one batch.
 func appendItem(dst []byte, it *store.Item) (_ []byte, err error) {
 	dst = append(dst, '{')
 	if !it.GSI1.IsZero() {

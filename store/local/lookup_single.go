@@ -11,8 +11,8 @@ import (
 // readings mostly follow each other in one chunk.
 //
 // It returns false if it cannot decide, and the caller must search all chunks. That happens if the
-// chunk has several readings of that time, or if other chunks may have one. It also happens if
-// chunks are lost, or if one of the compared readings has an id from its sender.
+// chunk has several readings of that time, or if other chunks may have one. It also happens while any
+// range of keys is lost, or if one of the compared readings has an id from its sender.
 func (cr *chunkReader) lookUpSingle(l *lookup) bool {
 	c, at := &cr.level1, l.reading.Time.UnixNano()
 	if cr.key == nil || len(cr.level0) > 0 || len(cr.db.ledger.all()) > 0 || l.ownID || at <= c.MinTime || at >= c.MaxTime {

@@ -97,8 +97,8 @@ func (l *ledger) unrecounted() []lost {
 	return l.pending
 }
 
-// setCurrent makes a record the current one. It gives all items and tables a new version, because reads
-// in the ranges begin to fail, or succeed again.
+// setCurrent makes a record the current one, and updates the condition. It gives all items a new version,
+// because reads in the ranges begin to fail, or succeed again.
 func (l *ledger) setCurrent(rec *lostRecord) {
 	defer l.versions.End(l.versions.Begin(nil))
 	l.rebuilt, l.pending = rec.Rebuilt, rec.Pending

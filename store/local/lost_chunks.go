@@ -16,7 +16,8 @@ import (
 // before its file is replaced. So either the iterator reads the damaged file, or the range is in
 // the list.
 
-// intact returns a DamageError if chunks with from <= key < to may be lost.
+// intact returns a DamageError if chunks with from <= key < to may be lost. The fields lenient and lost
+// change that.
 func (cr *chunkReader) intact(from, to []byte) error {
 	if cr.lenient {
 		return nil
@@ -55,9 +56,9 @@ func (cr *chunkReader) reportBroken(err error) error {
 }
 
 // intactBetween returns a DamageError if chunks of level 1 may be lost between the previous chunk
-// and the current one. If ok is false, no current chunk exists, and the end of the span takes its
-// place. The key *seen is the one up to which level 1 was checked. intactBetween moves it to the
-// current chunk.
+// and the current one. If ok is false, no current chunk exists. Then the check extends to the end of the
+// span or, in descending order, to the first key of level 1. The key *seen is the one up to which level 1
+// was checked. intactBetween moves it to the current chunk.
 func (cr *chunkReader) intactBetween(seen *[]byte, ok bool, sp *span) error {
 	from, to := *seen, *seen
 	switch {

@@ -54,7 +54,7 @@ type memory struct {
 	tables    *tables
 	mutable   *memtable.Memtable
 	immutable *memtable.Memtable // the memtable that is being flushed; nil if none exists
-	room      chan struct{}      // closed when immutable becomes nil
+	room      chan struct{}      // closed and replaced when immutable becomes nil, or a flush fails
 	flushErr  error              // error of the last flush; nil after a success
 
 	bufferCount atomic.Int64  // number of series buffers in all tables
@@ -210,8 +210,8 @@ func (m *memory) table(t grid.Table) (*table, error) {
 	return tb, nil
 }
 
-// waitForRoom waits for a flush while the mutable memtable is too large. It fails if the last flush
-// failed. The limit is higher for small writes, so that they do not wait because of large ones.
+// waitForRoom waits for a flush while the mutable memtable is too large. If the last flush failed, it fails
+// instead. The limit is higher for small writes, so that they do not wait because of large ones.
 func (m *memory) waitForRoom(ctx context.Context, small bool) error {
 	limit := 2 * m.db.opts.MemtableBytes
 	if small {

@@ -68,8 +68,8 @@ func ownFile(name string) func(vfs.File, error) (vfs.File, error) {
 	}
 }
 
-// restrict removes the permissions of other users, and reports whether they had any. Files of other
-// owners are unchanged.
+// restrict removes the permissions of other users from a file or folder, and reports whether it changed
+// any. Symbolic links, and files of other owners, stay unchanged.
 func restrict(name string) (changed bool, err error) {
 	if runtime.GOOS == "windows" {
 		return false, nil // Windows has no such permissions

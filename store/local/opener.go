@@ -83,8 +83,8 @@ func (o *opener) readChain() (c journal.Chain, err error) {
 	return c, err
 }
 
-// inspect opens the database read-only. It returns the files that are missing or have a wrong
-// size, and an errRebuild if the list of files is damaged.
+// inspect opens the database read-only. It returns the files that are missing or have a wrong size. It
+// fails with an errRebuild if the list of files is missing, damaged or out of date.
 func (o *opener) inspect(chain journal.Chain) (unfit map[uint64]error, err error) {
 	listing, err := o.db.folder.listFiles()
 	if err != nil {

@@ -41,13 +41,14 @@ type Options struct {
 	JournalBytes int64
 	// Salvage opens a store even if its journal or VARVE file is damaged, or Pebble is missing.
 	//
-	// The store recovers as much as possible, and reports the rest to Events.Lost.
+	// The store recovers as much as possible. It reports missing and damaged parts to Events.Lost, and
+	// Store.Losses returns the lost ranges of keys.
 	Salvage bool
 	// Restoring opens a folder that is still being restored: it has the file FileRestoring in place
 	// of VARVE.
 	Restoring bool
-	// Guarded are the keys of items that may have been in lost parts of the journal or of Pebble.
-	// If such a part is lost with Salvage, each of these items that is missing counts as lost.
+	// Guarded are the keys of items whose loss must not go unnoticed. If Salvage finds that a part of the
+	// journal or of Pebble is lost, each of these items that is missing counts as lost.
 	Guarded []store.Key
 	// MinFree is the free space in bytes below which readings are refused. Items are refused below
 	// half of it. Changes that free space are permitted until a write finds no room. 0 means 256 MiB,

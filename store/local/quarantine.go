@@ -99,8 +99,8 @@ func (q *quarantine) setFileAside(ctx context.Context, number uint64) error {
 	return nil
 }
 
-// replaceFile copies a file aside and replaces its spans. If no span can be replaced, it removes the
-// copy, because the next attempt makes another.
+// replaceFile copies a file aside and replaces its spans. If the first span cannot be replaced, it removes
+// the copy, because the next attempt makes another.
 func (q *quarantine) replaceFile(ctx context.Context, r *repairer, number uint64, spans []keySpan) error {
 	copied, err := r.copyAside(number)
 	if err != nil {
@@ -171,9 +171,12 @@ func SetAside(dir string) (places []string, err error) {
 	return append(places, segments...), err
 }
 
-// retryAfterDamage calls the function "do". While "do" fails because of damage, retryAfterDamage sets
-// the damage aside and calls "do" once more, at most a hundred times. It stops after five or more calls
-// if no new loss was found, and when damage cannot be set aside.
+// retryAfterDamage calls the function "do". While "do" fails because of damage, retryAfterDamage sets the
+// damage aside and calls "do" once more, at most a hundred times. In these cases, it returns the error
+// earlier:
+//
+//   - Damage cannot be set aside. If further damage is the reason, this counts from the eleventh call on.
+//   - The fifth or a later call was made, and no new loss was found.
 func (q *quarantine) retryAfterDamage(do func() error) error {
 	const most, mostAside = 100, 10
 	for try := 0; ; try++ {

@@ -141,8 +141,8 @@ func (m *merge) level1Chunks(cr *chunkReader) func() (rows, error) {
 		seen = appendChunkKey(nil, cr.prefix, level1, m.span.last, ^uint64(0))
 	}
 	return func() (rows, error) {
-		// All chunks before one that begins before the span end before the span, too, except chunks that reappeared
-		// with damage.
+		// If the previous chunk begins before the span, all earlier chunks end before the span. Only chunks that
+		// reappeared after damage may be exceptions.
 		if begun && m.desc && cr.isBefore(seen, m.span.first) {
 			return nil, nil
 		}
@@ -226,7 +226,7 @@ func (rd *reader) Latest(ctx context.Context, l store.Latest) (varve.Reading, bo
 		cost.Add(page.Cost)
 		for i := range page.Readings {
 			if q := &page.Readings[i]; q.Alive(l.Cutoff) {
-				if i == 0 && r.After == nil && page.Cost.Units > 0 && l.Damaged == nil { // without damaged data, a later reading may be missing
+				if i == 0 && r.After == nil && page.Cost.Units > 0 && l.Damaged == nil { // with l.Damaged, a later reading may be missing
 					rd.mem.cacheNewest(q, &l, epoch)
 				}
 				return *q, true, cost, nil

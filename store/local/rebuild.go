@@ -37,7 +37,7 @@ const (
 	rebuiltFile = "REBUILT"
 )
 
-// finishRebuild puts a rebuilt database in place, if one exists.
+// finishRebuild puts a rebuilt database in place, if a complete one exists. It deletes an incomplete one.
 func (f *folder) finishRebuild() error {
 	if _, err := f.fs.Stat(f.path(rebuiltFile)); errors.Is(err, fs.ErrNotExist) {
 		return errors.Join(f.fs.RemoveAll(f.path(rebuiltDir)), f.fs.RemoveAll(f.path("salvage")))
@@ -62,7 +62,8 @@ func (f *folder) finishRebuild() error {
 	return errors.Join(f.fs.Remove(f.path(rebuiltFile)), meta.SyncFolder(f.fs, f.dir))
 }
 
-// beingRebuilt reports whether finishRebuild has work to do.
+// beingRebuilt reports whether the rebuilt database is complete, and finishRebuild still has to put it in
+// place.
 func (f *folder) beingRebuilt() bool {
 	_, err := f.fs.Stat(f.path(rebuiltFile))
 	return err == nil
@@ -106,10 +107,10 @@ func (o *opener) rebuild(chain journal.Chain, damage *errRebuild) error {
 	return nil
 }
 
-// outdatedCatalog returns the ranges of keys that may be out of date in a rebuilt database. They have the
-// last flushed segment, the last chunk number and the next table number. If CATALOG is readable, they also
-// have the tables and the generation of the catalog, which are then replaced from it. The flush of the
-// replayed journal rewrites the flushed segment and the chunk number.
+// outdatedCatalog returns the ranges of counters and tables that may be out of date in a rebuilt database.
+// They include the last flushed segment, the last chunk number and the next table number. If CATALOG is
+// readable, they also include the tables and the generation of the catalog, because CATALOG replaces them.
+// The flush of the replayed journal rewrites the flushed segment and the chunk number.
 func (o *opener) outdatedCatalog(now time.Time) []lost {
 	spaces := []byte{spaceFlushed, spaceTables, spaceChunks}
 	// A readable CATALOG replaces the records of tables, too. Otherwise, the records that the rebuild

@@ -24,8 +24,9 @@ func itemRanges(ranges []lost, rebuilt time.Time) (list []lost) {
 	return list
 }
 
-// addUnknown records the loss of items with unknown keys, in parts of the journal or in all of
-// Pebble. It also records each missing guarded item as lost.
+// addUnknown records that parts of the journal, or all of Pebble, were lost with items whose keys are
+// unknown. Then all roll-ups must be recounted. It also records each missing guarded item as lost.
+// If all losses are harmless, addUnknown does nothing.
 func (r *repair) addUnknown(losses []Loss) error {
 	i := slices.IndexFunc(losses, func(l Loss) bool { return !l.Harmless })
 	if i < 0 {

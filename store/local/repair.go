@@ -235,8 +235,8 @@ func (r *repair) addMissingEntries(ctx context.Context, k store.Key) error {
 // demoteOverlapping restores the rule that chunks of level 1 are disjoint, in the series of a lost
 // range.
 //
-// If the deletion of a merged chunk was lost, the chunk reappears. It is moved to level 0, where
-// copies of readings are harmless.
+// If the deletion of a merged chunk was lost, the chunk reappears, and overlaps others. Of two overlapping
+// chunks, the later one is moved to level 0, where copies of readings are harmless.
 func (r *repair) demoteOverlapping(ctx context.Context, l *lost) (err error) {
 	from, to, ok := l.bounded(spaceChunk)
 	if !ok {

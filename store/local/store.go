@@ -42,8 +42,8 @@ import (
 
 // Store is an embedded store. Open creates one. It is safe for concurrent use.
 //
-// It connects the parts of the package. One part implements each method of the interfaces in
-// package store.
+// It connects the parts of the package. Each method of an interface in package store calls a method of
+// one part.
 type Store struct {
 	*lifecycle
 	*itemStore

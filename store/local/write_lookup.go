@@ -43,7 +43,7 @@ func (w *pendingWrite) compareMet() error {
 	return nil
 }
 
-// lookUpLate looks up in chunks the readings that chunks may have, series by series.
+// lookUpLate searches chunks for the readings in w.late, series by series.
 func (w *pendingWrite) lookUpLate() (err error) {
 	cr, err := newChunkReader(w.mem.db)
 	if err != nil {
