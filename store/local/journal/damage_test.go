@@ -88,7 +88,7 @@ type journalDamage struct {
 	left    string // payloads of the frames that Replay returns with Salvage
 }
 
-// journalDamages returns kinds of damage to a journal that differ from a crash.
+// journalDamages returns kinds of damage to a journal that a crash cannot cause.
 func journalDamages() []journalDamage {
 	return []journalDamage{
 		{"payload flipped in the last segment", flip(3, frameAt(0)+frameBytes), "0000000003.journal: bytes 44 to 72: a frame does not check", "[1axx 1bxx 1cxx 2axx 2bxx 2cxx 3bxx 3cxx]"},
@@ -146,8 +146,8 @@ func swap(a, b uint64) func(*testing.T, vfs.FS) {
 	}
 }
 
-// TestReplay_FindsDamage damages a journal in ways that differ from a crash. Replay refuses it.
-// With Source.Salvage, Replay returns every intact frame.
+// TestReplay_FindsDamage damages a journal in ways that a crash cannot. Replay must fail, and Check must
+// report the damage. With Source.Salvage, Replay must return the expected frames.
 func TestReplay_FindsDamage(t *testing.T) {
 	for _, c := range journalDamages() {
 		t.Run(c.reason, func(t *testing.T) {

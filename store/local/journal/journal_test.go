@@ -108,8 +108,8 @@ func TestWriter_RemovesSegments(t *testing.T) {
 	}
 }
 
-// TestWriter_SurvivesPowerCut cuts the power at a random moment. Frames whose commit had ended
-// exist in order, and none is missing.
+// TestWriter_SurvivesPowerCut cuts the power at a random moment. The journal must then have its frames in
+// order without a gap, and at least the frames whose commit had ended.
 func TestWriter_SurvivesPowerCut(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 0))
@@ -145,8 +145,8 @@ func TestWriter_SurvivesPowerCut(t *testing.T) {
 	}
 }
 
-// TestWriter_RetriesFailedWrites makes writes fail for a while. Waiting callers and Ready get the
-// error, and afterward all frames are durable in order.
+// TestWriter_RetriesFailedWrites makes writes fail for a while. A waiting caller and Ready must get the
+// error. Afterward, all frames must become durable in order.
 func TestWriter_RetriesFailedWrites(t *testing.T) {
 	var failing atomic.Bool
 	mem := vfs.NewMem()
@@ -189,8 +189,7 @@ func TestWriter_RetriesFailedWrites(t *testing.T) {
 }
 
 // TestWriter_FailsQueuedFrames appends a frame and the end of the segment while the write of an earlier frame
-// waits, and then fails. The callers of all three must get the error, and a later attempt makes the frames
-// durable.
+// waits, and then fails. All callers must get the error, and a later attempt must make the frames durable.
 func TestWriter_FailsQueuedFrames(t *testing.T) {
 	var failing atomic.Bool
 	writing, fail := make(chan bool, 1), make(chan bool)
