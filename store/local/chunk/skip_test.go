@@ -30,7 +30,7 @@ func TestSkipInts_AgreesWithInts(t *testing.T) {
 	})
 }
 
-// TestSkipInts_RefusesLongNumbers skips a number of eleven bytes, which no encoder writes.
+// TestSkipInts_RefusesLongNumbers skips a number of eleven bytes, which no encoder writes. That must fail.
 func TestSkipInts_RefusesLongNumbers(t *testing.T) {
 	data := []byte{packPlain, 2, 4}
 	for range 10 {
@@ -42,7 +42,7 @@ func TestSkipInts_RefusesLongNumbers(t *testing.T) {
 	}
 }
 
-// TestChunk_DecodesOnlyUsedNumbers reads one column of a chunk. The numbers of the others stay encoded.
+// TestChunk_DecodesOnlyUsedNumbers reads one column of a chunk. The other columns must stay encoded.
 func TestChunk_DecodesOnlyUsedNumbers(t *testing.T) {
 	var c Chunk
 	list := minutes(100)
