@@ -85,8 +85,8 @@ func (c *cacheMachine) replace(*rapid.T) {
 	c.m, c.rows = memtable.New(0, 1, c.limits).Shards[0], new(memtable.Rows)
 }
 
-// read compares the columns of each run of rows that View.Run returns with the rows of the view. It
-// draws the order of the runs.
+// read divides a random range of rows into runs, as View.Run returns them. It compares the columns of each
+// run with its rows.
 func (c *cacheMachine) read(t *rapid.T) {
 	begin := varve.Position{Time: rapid.Int64Range(0, c.last).Draw(t, "from") * 1e9}
 	from, to := c.rows.Seek(&c.m.Content, begin), c.rows.End()
