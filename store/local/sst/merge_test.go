@@ -38,8 +38,8 @@ func openFile(t *testing.T, fs vfs.FS, path string, write func(w *sstable.Writer
 	return f
 }
 
-// TestMerge_DeletesOnlyKeysOfPart merges a part whose file deletes a range beyond the part. Keys outside of the
-// part keep their values.
+// TestMerge_DeletesOnlyKeysOfPart merges a part whose file deletes a range beyond the part. Keys outside of
+// the part must still have their values.
 func TestMerge_DeletesOnlyKeysOfPart(t *testing.T) {
 	fs := vfs.NewMem()
 	values := openFile(t, fs, "values.sst", func(w *sstable.Writer) error {

@@ -82,9 +82,9 @@ func put(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestScan_SkipsDamagedBlocks flips bits anywhere in a file. If the file can be opened, each key is
-// either read or in a hole. If the index is intact, a hole is not wider than the damaged blocks. A scan from a
-// key returns the same keys as a scan of the whole file, from this key on.
+// TestScan_SkipsDamagedBlocks flips bits anywhere in a file. If the file can be opened, each key must be
+// either read or in a hole. If the index is intact, only keys of damaged blocks may be in holes. A scan from
+// a key must return the same keys as a scan of the whole file, from this key on.
 func TestScan_SkipsDamagedBlocks(t *testing.T) {
 	for _, indexBlock := range []int{1 << 20, 256} { // an index of one level, and of two
 		fs := vfs.NewMem()
