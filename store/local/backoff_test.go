@@ -16,7 +16,7 @@ import (
 )
 
 // TestFlush_BacksOff checks that a failing flush is retried at most once a second, independent of
-// the number of writes. Writes continue after a flush succeeds.
+// the number of writes. When the disk works again, writes must succeed.
 func TestFlush_BacksOff(t *testing.T) {
 	var sick atomic.Bool
 	var failures atomic.Int64

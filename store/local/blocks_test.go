@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// readBoth reads a page with Read, and compares it with the pages of ReadBlocks, twice: columns in
-// memory are cached at their second read. If they differ, it repeats all reads, because background
-// work may find and repair damage between them.
+// readBoth reads a page with Read, and compares it twice with the pages of ReadBlocks, because columns in
+// memory are cached at their second read. If the pages differ, it repeats all reads, because background
+// work may find and repair damage between two reads.
 func readBoth(ctx context.Context, s *local.Store, r store.Range, dst []varve.Reading) (page store.Page, err error) {
 	why := ""
 	for range 3 {

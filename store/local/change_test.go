@@ -43,8 +43,8 @@ func newSickDisk() (*sickDisk, vfs.FS) {
 }
 
 // TestPut_UnavailableWhileJournalFails checks that changes are refused while the journal cannot
-// be written. A change is visible only when it is durable. An appended change is applied once
-// after the disk recovers.
+// be written. A change must be visible only when it is durable. The change whose write failed must be
+// applied once after the disk recovers.
 func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 	disk, fs := newSickDisk()
 	s := open(t, local.Options{FS: fs, MinFree: -1})
@@ -91,7 +91,7 @@ func TestPut_UnavailableWhileJournalFails(t *testing.T) {
 }
 
 // TestPut_OpenOutcomeIsApplied checks that a change is applied when it is durable, even if its
-// caller gave up. The next change of the item builds on it, so no index has an obsolete entry.
+// caller gave up. The next change of the item must remove the index entry of the first change.
 func TestPut_OpenOutcomeIsApplied(t *testing.T) {
 	gate := make(chan struct{})
 	var slow atomic.Bool
@@ -154,8 +154,8 @@ func TestJournal_RotatesOnItems(t *testing.T) {
 }
 
 // TestOpen_RebuildsPebbleWithoutItsLastRecords truncates Pebble's manifest, its list of files, so that
-// the list lacks flushed files. The store notices the damage before Pebble deletes these files, and uses
-// all of them.
+// the list lacks flushed files. The store must notice the damage before Pebble deletes these files. It must
+// then use all of them, or refuse to open and leave them unchanged.
 func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 	dir := t.TempDir()
 	var flushed atomic.Int64
@@ -203,7 +203,7 @@ func TestOpen_RebuildsPebbleWithoutItsLastRecords(t *testing.T) {
 }
 
 // checkReadingsAfterCut reads three devices of a store whose manifest was cut, before and after
-// the losses are accepted. It reports whether readings were refused before that.
+// the losses are accepted. It reports whether readings were refused before the acceptance.
 func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int) (refused bool) {
 	t.Helper()
 	losses := s.Losses()
@@ -228,8 +228,8 @@ func checkReadingsAfterCut(t *testing.T, s *local.Store, tb grid.Table, cut int)
 	return refused
 }
 
-// TestOpen_RefusesPebbleRolledBack checks that an earlier state of Pebble is refused at each start,
-// without a change on disk. With Salvage, the store opens with this state and reports the losses.
+// TestOpen_RefusesPebbleRolledBack checks that an earlier state of Pebble is refused at each start, and
+// that no file changes. With Salvage, the store must open with this state and report the losses.
 func TestOpen_RefusesPebbleRolledBack(t *testing.T) {
 	dir := t.TempDir()
 	tb := week(t, 0)

@@ -93,8 +93,8 @@ func (c *crashes) note(change func()) {
 }
 
 // TestCrash_KeepsItems writes items, readings and tables from several goroutines, and simulates
-// power cuts at random moments. After each cut, all acknowledged data exists, and no deleted item
-// exists.
+// power cuts at random moments. After each cut, all acknowledged data must exist, and no deleted item
+// may exist.
 func TestCrash_KeepsItems(t *testing.T) {
 	const cutsOfSeed = 40
 	over, total := soakEnds(), 0

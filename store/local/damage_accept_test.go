@@ -94,8 +94,8 @@ func openData(t *testing.T, data []byte) *sst.File {
 }
 
 // TestDamage_ItemsFailClosed checks that every read and write of items in a lost range is
-// refused until the loss is accepted. Afterward the items are absent, and no older version
-// reappears.
+// refused until the loss is accepted. Afterward, the items must be absent, and no older version
+// may reappear.
 func TestDamage_ItemsFailClosed(t *testing.T) {
 	t.Parallel()
 	const devices, n = 4, 2500
@@ -186,8 +186,8 @@ func checkItemsAfterAccept(t *testing.T, s *local.Store) {
 	}
 }
 
-// TestDamage_WritesAreRefusedOneByOne checks that only readings that may repeat lost ones are
-// refused. After the loss is accepted, lost readings can be rewritten, and the count is correct.
+// TestDamage_WritesAreRefusedOneByOne checks that only readings that may repeat lost ones are refused. After
+// the loss is accepted, a rewrite of the lost readings must succeed, and the table must count each once.
 func TestDamage_WritesAreRefusedOneByOne(t *testing.T) {
 	t.Parallel()
 	const devices, n = 6, 5000

@@ -13,7 +13,7 @@ import (
 )
 
 // TestDamage_MergedChunksComeBack checks a store in which Pebble has lost the deletions of merged chunks.
-// Reads are refused until the loss is accepted, and then return each reading once.
+// Reads must be refused until the loss is accepted, and then return each reading once.
 func TestDamage_MergedChunksComeBack(t *testing.T) {
 	t.Parallel()
 	s := open(t, small(local.Options{Dir: t.TempDir(), MemtableBytes: 128 << 10}))
@@ -44,8 +44,8 @@ func TestDamage_MergedChunksComeBack(t *testing.T) {
 }
 
 // TestDamage_MergedChunkBeforeWindow reads narrow windows of a store in which merged chunks have reappeared, just
-// before their successors. A read is refused or returns each reading once, even if its window begins in the
-// successor and so needs no other chunk.
+// before their successors. A read must be refused, or return each reading once, even if its window begins in
+// the successor and so needs no other chunk.
 func TestDamage_MergedChunkBeforeWindow(t *testing.T) {
 	t.Parallel()
 	s := open(t, small(local.Options{Dir: t.TempDir(), ChunkReadings: 64, MemtableBytes: 16 << 10}))
@@ -78,8 +78,8 @@ func TestDamage_MergedChunkBeforeWindow(t *testing.T) {
 }
 
 // TestDamage_RebuildWithOldFiles rebuilds a store without its list of files, so that merged files
-// are found, too. Each reading is returned once, the store reports that items may be out of date, and
-// the table stays on hold.
+// are found, too. Each reading must be returned once, and the second table must stay on hold. The store
+// must report that items may be out of date.
 func TestDamage_RebuildWithOldFiles(t *testing.T) {
 	t.Parallel()
 	const devices, n = 3, 2500
@@ -134,7 +134,7 @@ func TestDamage_RebuildWithOldFiles(t *testing.T) {
 }
 
 // TestDamage_RebuildWithOldChunkOfOneTime rebuilds a store in which a chunk of one event time reappears beside
-// the merged chunk that begins at the same time. Each reading is returned once.
+// the merged chunk that begins at the same time. Each reading must be returned once.
 func TestDamage_RebuildWithOldChunkOfOneTime(t *testing.T) {
 	dir, old := t.TempDir(), t.TempDir()
 	opts := local.Options{Dir: dir, MinFree: -1, ChunkReadings: 4, MaxLevel0: 1}
@@ -208,8 +208,8 @@ func checkAscending(t *testing.T, device string, list []varve.Reading) {
 	}
 }
 
-// TestAcceptLosses_DemotesCopyOfOneTime makes a merged chunk of one event time reappear beside its
-// successor. After the repair, its reading is returned once.
+// TestAcceptLosses_DemotesCopyOfOneTime makes a merged chunk with one reading reappear beside its successor.
+// After the losses are accepted, the reading must be returned once.
 func TestAcceptLosses_DemotesCopyOfOneTime(t *testing.T) {
 	opts := local.Options{Dir: t.TempDir(), MinFree: -1, ChunkReadings: 4}
 	s := open(t, opts)

@@ -317,8 +317,8 @@ func (w *world) harm() (what string) {
 	return what
 }
 
-// TestDamage_Model alternates writes, damage and comparisons with a model. Served data is
-// correct, incorrect data is refused, and no data is silently absent.
+// TestDamage_Model alternates writes, damage and comparisons with a model. Served data must be
+// correct, and data that cannot be served must be refused. No data may be silently absent.
 func TestDamage_Model(t *testing.T) {
 	const damagesOfSeed = 4
 	over, total := soakEnds(), 0

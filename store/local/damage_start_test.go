@@ -142,7 +142,7 @@ func holds(t *testing.T, s *local.Store) {
 }
 
 // TestDamage_SmallStoreStarts flips a bit anywhere in a Pebble file of a small store. The store
-// opens, serves correct data and refuses the rest, also after a restart.
+// must open, serve only correct data and refuse the rest, also after a restart.
 func TestDamage_SmallStoreStarts(t *testing.T) {
 	t.Parallel()
 	const devices, n = 5, 800

@@ -29,9 +29,9 @@ func (d *diskFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{AvailBytes: d.free.Load(), TotalBytes: 1 << 40}, nil
 }
 
-// TestStore_RefusesWritesOnLowDisk checks that writes are refused while the disk has too little
-// room, and that reads, retirement and drops continue. Writes continue as soon as the disk has
-// room.
+// TestStore_RefusesWritesOnLowDisk checks that readings are refused while the free space is just below
+// Options.MinFree. Reads, writes of items, retirement and drops must succeed meanwhile. Readings must be
+// accepted as soon as the disk has room.
 func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
@@ -63,8 +63,8 @@ func TestStore_RefusesWritesOnLowDisk(t *testing.T) {
 }
 
 // TestReserve_AcceptsCleanup checks a disk whose free space is below half of Options.MinFree. Items
-// are refused, but rotation, drops, deletes and a start are not. The condition health.DiskLow is set
-// until the disk has room, also without writes.
+// must be refused, but rotation, drops, deletes and a start must succeed. The condition health.DiskLow must
+// be set until the disk has room, also without writes.
 func TestReserve_AcceptsCleanup(t *testing.T) {
 	disk := &diskFS{FS: vfs.NewMem()}
 	disk.free.Store(1 << 30)
@@ -143,9 +143,9 @@ func (d *fillableDisk) setFull(full bool) {
 	}
 }
 
-// TestFullDisk_DelaysPebble checks a full disk without Options.MinFree. Pebble does not retry its flush
-// in a loop, the process does not end, and writes are refused. The store recovers when the disk
-// has room, and no acknowledged data is lost.
+// TestFullDisk_DelaysPebble checks a full disk with a negative Options.MinFree. Writes must be refused,
+// Pebble must not retry its flush in a loop, and the store must not report a fatal error. When the disk has
+// room, writes must succeed, and all acknowledged data must exist.
 func TestFullDisk_DelaysPebble(t *testing.T) {
 	disk := newFillableDisk()
 	conditions := health.New(health.Options{})
@@ -222,8 +222,8 @@ func TestClose_ReturnsOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestWrite_FailsWithJournal checks that running writes fail if the journal cannot be written.
-// No acknowledged data is lost, and the store recovers with the disk.
+// TestWrite_FailsWithJournal checks that a write fails if the journal cannot be written. When the disk works
+// again, writes must succeed. After a power cut, all acknowledged readings must exist once.
 func TestWrite_FailsWithJournal(t *testing.T) {
 	var sick atomic.Bool
 	mem := vfs.NewCrashableMem()

@@ -13,7 +13,8 @@ import (
 )
 
 // sameTime returns n readings of one event time, followed by the given number of later readings.
-// All but the first ten arrived after the variable "arrived", so erasureOf covers only those ten.
+// All but the first ten arrived after the time in the variable "arrived", so erasureOf covers only the first
+// ten.
 func sameTime(t *testing.T, e *expiring, n, later int) []varve.Reading {
 	t.Helper()
 	at := e.table.Window().From.Add(time.Hour)
@@ -34,7 +35,7 @@ func sameTime(t *testing.T, e *expiring, n, later int) []varve.Reading {
 	return list
 }
 
-// eraseTen stores the readings in several chunks of level 1, and erases the first ten.
+// eraseTen stores the readings of sameTime in several chunks of level 1, and erases the first ten.
 func eraseTen(t *testing.T, n, later int) (e *expiring, list []varve.Reading) {
 	t.Helper()
 	opts := local.Options{Dir: "data", FS: vfs.NewMem(), MinFree: -1, ChunkReadings: 20}

@@ -26,8 +26,8 @@ func (c *syncCounter) MaybeError(op errorfs.Op) error {
 
 func (c *syncCounter) String() string { return "counter of syncs" }
 
-// TestEraseTable_SyncsOnceForAllSeries erases the later half of the readings of few and of many series. Each
-// series keeps its other readings, and the number of syncs does not grow with the number of series.
+// TestEraseTable_SyncsOnceForAllSeries erases the later half of the readings of few and of many series. The
+// other readings must stay, and the number of syncs must not grow with the number of series.
 func TestEraseTable_SyncsOnceForAllSeries(t *testing.T) {
 	syncs := map[int]int64{}
 	for _, devices := range []int{2, 100} {

@@ -112,8 +112,8 @@ func TestErase_RemovesBytes(t *testing.T) {
 
 func equal(a, b varve.Reading) bool { return a.Equal(&b) }
 
-// TestPurgeItems_RemovesBytes deletes an item. After the purge, no file has its attributes, and after
-// two restarts, none has its keys.
+// TestPurgeItems_RemovesBytes deletes and purges an item. Then no file may have its attributes, and after two
+// restarts, no file may have its keys.
 func TestPurgeItems_RemovesBytes(t *testing.T) {
 	e := newExpiring(t)
 	_, texts := secret(t, e, "x", 2)
@@ -146,7 +146,7 @@ func TestPurgeItems_RemovesBytes(t *testing.T) {
 
 // TestErase_SurvivesPowerCuts cuts the power during an erasure, and during a later write of some
 // erased readings. After the erasure, the series may have only readings of this write. No reading
-// of another series is lost.
+// of the other series may be lost.
 func TestErase_SurvivesPowerCuts(t *testing.T) {
 	const n = 300
 	mem := vfs.NewCrashableMem()
@@ -265,8 +265,8 @@ func (s *stages) MaybeError(op errorfs.Op) error {
 func (s *stages) String() string { return "stages" }
 
 // TestErase_LeavesConcurrentWrites writes readings of two series while one of them is erased
-// repeatedly. All readings of the other series stay. Readings of the erased series stay if they
-// arrived after the latest arrival that the erasure covers.
+// repeatedly. All readings of the other series must stay. Readings of the erased series must stay if
+// they arrived after the latest arrival that the erasure covers.
 func TestErase_LeavesConcurrentWrites(t *testing.T) {
 	opts := small(local.Options{Dir: "data", FS: vfs.NewMem(), MemtableBytes: 20_000})
 	s := open(t, opts)

@@ -14,8 +14,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestSeriesBuffers_AreEvicted checks that the memory of idle series is bounded. A resent reading of
-// an evicted series is still a duplicate, also under concurrent writes.
+// TestSeriesBuffers_AreEvicted checks that the number of idle series buffers is bounded. A resent reading of
+// an evicted series must be a duplicate, also under concurrent writes.
 func TestSeriesBuffers_AreEvicted(t *testing.T) {
 	s, err := Open(Options{Dir: "data", FS: vfs.NewMem(), MemtableBytes: 64 << 10, Events: Events{
 		Failed: func(what string, err error) { t.Errorf("%s: %v", what, err) },

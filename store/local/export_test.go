@@ -35,8 +35,8 @@ func (o Options) WithShards(n int) Options {
 	return o
 }
 
-// RestoreMerged adds a copy of each chunk of level 1 with the number 0, as if Pebble had lost the
-// deletion of a merged chunk. It records a loss of the keys of these copies.
+// RestoreMerged adds a copy of each chunk of level 1, as if Pebble had lost the deletion of a merged chunk.
+// The copies have the chunk number 0. RestoreMerged records the keys of the copies as lost.
 func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	batch := s.db.NewBatch()
 	var copies []lost
@@ -60,7 +60,7 @@ func (s *Store) RestoreMerged(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// AddDamagedKey adds a key of a chunk without a series to a table.
+// AddDamagedKey adds a damaged key to the chunks of a table. The key has no series.
 func (s *Store) AddDamagedKey(t grid.Table) error {
 	number, err := s.reader.seriesInMemory(t, false, nil)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestWrite_ComparesReadingsWithChunks resends readings that are in chunks. Some of them have
-// another value, field, id or time. Only equal readings are duplicates.
+// TestWrite_ComparesReadingsWithChunks resends readings that are in chunks. Some of the resent ones have
+// another value, field, id or time. Only equal readings may be duplicates.
 func TestWrite_ComparesReadingsWithChunks(t *testing.T) {
 	o := small(local.Options{Dir: "data", FS: vfs.NewMem()})
 	tb := week(t, 3)

@@ -12,7 +12,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// openInMemory opens a store with one table, which is closed at the end of the test.
+// openInMemory opens a store with one table. The store is closed at the end of the test.
 func openInMemory(t *testing.T) (*Store, grid.Table, time.Time) {
 	t.Helper()
 	s, table, at := openWithTable(t, Options{FS: vfs.NewMem()})
@@ -24,8 +24,8 @@ func openInMemory(t *testing.T) (*Store, grid.Table, time.Time) {
 	return s, table, at
 }
 
-// TestShards_BlockOnlyTheirSeries locks the shard of one series. Meanwhile, another series can be written
-// and read, and a write of both waits.
+// TestShards_BlockOnlyTheirSeries locks the shard of one series. Meanwhile, writes and reads of a series in
+// another shard must succeed, and a write that includes the first series must wait.
 func TestShards_BlockOnlyTheirSeries(t *testing.T) {
 	s, table, at := openInMemory(t)
 	blocked, other := readingOf(0, at), readingOf(1, at)
@@ -78,8 +78,8 @@ func TestShards_SpreadSeries(t *testing.T) {
 	}
 }
 
-// TestLatest_SkipsReadingOfDroppedTable caches the latest reading of a table after the table was dropped and
-// recreated. The new table is empty.
+// TestLatest_SkipsReadingOfDroppedTable caches a reading of a table after the table was dropped and
+// recreated. Latest must not find this reading in the new table, which is empty.
 func TestLatest_SkipsReadingOfDroppedTable(t *testing.T) {
 	s, table, at := openInMemory(t)
 	r := readingOf(0, at)
@@ -94,7 +94,8 @@ func TestLatest_SkipsReadingOfDroppedTable(t *testing.T) {
 	}
 }
 
-// TestLosses_ChangeVersions checks that cached results become outdated by a loss, because the read fails.
+// TestLosses_ChangeVersions checks that a loss changes the versions of items. Otherwise, a caller would use
+// cached results although a read would fail.
 func TestLosses_ChangeVersions(t *testing.T) {
 	s, _, _ := openInMemory(t)
 	before, ok1 := s.ItemVersion("p", "s")

@@ -38,8 +38,8 @@ func readable(t *testing.T, dir string) (names []string) {
 }
 
 // TestFolder_IsPrivate checks that other users cannot read a data folder, even with umask 0, which
-// removes no permission. Open restricts a folder that they could read, and reports that once.
-// Foreign files stay unchanged.
+// removes no permission. Open must restrict a folder that other users can read, and report that once.
+// The folder lost+found must stay unchanged.
 func TestFolder_IsPrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := filepath.Join(t.TempDir(), "new", "data")

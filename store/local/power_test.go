@@ -104,8 +104,8 @@ func overwrite(t *testing.T, fs vfs.FS, path string, data []byte) {
 	}
 }
 
-// TestOpen_SurvivesLostSync loses a file that the disk reported as synced, while its content is
-// in the journal and in chunks. No data is lost or duplicated.
+// TestOpen_SurvivesLostSync loses a file that the disk reported as synced, while its content is in the
+// journal and in Pebble. After the losses are accepted, no data may be missing or duplicated.
 func TestOpen_SurvivesLostSync(t *testing.T) {
 	t.Parallel()
 	disk := inBoth(t)
@@ -163,8 +163,8 @@ func TestOpen_SurvivesLostSync(t *testing.T) {
 	}
 }
 
-// TestRebuild_SurvivesPowerCuts cuts the power at each step of a rebuild, also between the
-// marker REBUILT and each rename. No data is lost, and the next start completes the rebuild.
+// TestRebuild_SurvivesPowerCuts cuts the power at each step of a rebuild, also between the marker
+// REBUILT and each rename. The next start must complete the rebuild, and no data may be lost.
 func TestRebuild_SurvivesPowerCuts(t *testing.T) {
 	const devices, n = 2, 300
 	mem := vfs.NewCrashableMem()
@@ -256,7 +256,7 @@ func checkRebuilt(t *testing.T, s *local.Store, devices, n int) {
 }
 
 // TestOpen_SurvivesPowerCuts cuts the power at each step of a start after a kill. After each cut,
-// the store opens, and no data is lost.
+// the store must open and have all data.
 func TestOpen_SurvivesPowerCuts(t *testing.T) {
 	t.Parallel()
 	const devices, n = 2, 300

@@ -53,8 +53,8 @@ func sent(tb testing.TB, ids string, value int64) (list []varve.Reading) {
 	return list
 }
 
-// expectAll writes readings and compares each verdict with "want": its outcome, code and stored
-// values, joined. In this text, # stands for the index of the reading.
+// expectAll writes readings and compares each verdict with the text "want". The text joins the outcome, the
+// code and the stored values of the verdict. In the text, # stands for the index of the reading.
 func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want string) {
 	t.Helper()
 	res := s.Write(t.Context(), []store.Batch{{Table: repeatTable, Readings: list}})[0]
@@ -70,7 +70,7 @@ func expectAll(t *testing.T, s *Store, where string, list []varve.Reading, want 
 
 // TestWrite_ComparesWithReadingsWhereverTheyAre checks the verdicts on resent readings, wherever the
 // stored ones are: in the mutable or the immutable memtable, or in chunks of either level. A restart
-// changes no verdict.
+// must not change a verdict.
 func TestWrite_ComparesWithReadingsWhereverTheyAre(t *testing.T) {
 	fs := vfs.NewMem()
 	s := openRepeat(t, fs)

@@ -100,8 +100,9 @@ func TestRecovered_CountsDroppedFrames(t *testing.T) {
 	}
 }
 
-// TestSalvage_WithoutPebble checks that a store without pebble/ is refused. After salvage, it
-// has the data of the journal and of CATALOG, and refuses and reports the rest.
+// TestSalvage_WithoutPebble checks that a store without pebble/ is refused. With Salvage, it must open,
+// report the loss and refuse reads until the loss is accepted. Then it must have the readings of the
+// journal and the table of CATALOG, also after a restart.
 func TestSalvage_WithoutPebble(t *testing.T) {
 	dir := killed(t)
 	removeAll(t, dir, "pebble")

@@ -13,7 +13,7 @@ import (
 
 // TestRead_SkipsLostRange destroys a chunk in the middle of a series. With Damaged, reads in both
 // orders must return all other readings, and name the table, the series and the event times of the
-// missing ones. Latest must skip the missing readings, too. Without Damaged, reads fail as before.
+// missing ones. Latest must skip the missing readings, too. Without Damaged, reads must fail.
 func TestRead_SkipsLostRange(t *testing.T) {
 	const n = 30000
 	dir := filled(t, 1, n)
@@ -79,7 +79,8 @@ func readSkipping(t *testing.T, s *local.Store, order varve.Order) (got map[time
 	}
 }
 
-// checkMissing checks that all missing readings are in a range of event times, which is a part of the series.
+// checkMissing checks that a range of event times includes all missing readings, and is shorter than the
+// series.
 func checkMissing(t *testing.T, got map[time.Time]bool, n int, text string) {
 	t.Helper()
 	a, b, _ := strings.Cut(text, "/")

@@ -172,7 +172,7 @@ func TestOpen_CompletesNewStore(t *testing.T) {
 }
 
 // TestSalvage_RebuildsFormat1 removes the marker of the MANIFEST from a folder of format 1. The
-// folder is refused. After salvage it has its items, which were only in Pebble's log.
+// folder must be refused. After salvage, it must have all data, also the items in Pebble's log.
 func TestSalvage_RebuildsFormat1(t *testing.T) {
 	mem := vfs.NewCrashableMem()
 	unpackFormat1(t, mem)

@@ -121,7 +121,7 @@ type folderDamage struct {
 	harm   func(t *testing.T, dir string)
 }
 
-// folderDamages returns ways to damage a folder that differ from a crash.
+// folderDamages returns ways to damage a folder that a crash cannot cause.
 func folderDamages() []folderDamage {
 	return []folderDamage{
 		{"middle of the log of changes flipped", flipLogs},
@@ -206,7 +206,7 @@ func replaces(part string) func(*testing.T, string) {
 	}
 }
 
-// TestOpen_RefusesHarmedFolder damages a folder in ways that differ from a crash. The folder must
+// TestOpen_RefusesHarmedFolder damages a folder in ways that a crash cannot. The folder must
 // either be refused as damaged, in one line with the remedy, or have all acknowledged data.
 func TestOpen_RefusesHarmedFolder(t *testing.T) {
 	for _, c := range folderDamages() {

@@ -116,7 +116,7 @@ func TestRead_AcceptsLargestLimit(t *testing.T) {
 }
 
 // TestClose_EndsWhileSyncsFail closes a store whose journal can create files but not sync frames. Close must
-// report the failure, and the journal has the acknowledged readings at the next start.
+// end and report the failure. After the next start, the acknowledged readings must exist.
 func TestClose_EndsWhileSyncsFail(t *testing.T) {
 	var broken atomic.Bool
 	disk := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
