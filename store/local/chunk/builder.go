@@ -52,8 +52,8 @@ func (b *Builder) Add(r *varve.Reading, derived bool) {
 	b.bytes += r.Size()
 }
 
-// field returns the builder of a named field. It tries the i-th builder first, because successive
-// readings usually have the same field names.
+// field returns the builder of a named field, and adds it if it is missing. It tries the i-th builder first,
+// because successive readings usually have the same field names.
 func (b *Builder) field(i int, name string) *fieldBuilder {
 	if i < len(b.fields) && b.fields[i].name == name {
 		return &b.fields[i]

@@ -57,8 +57,9 @@ func countBits(bitmap []byte) int {
 	return n
 }
 
-// place assigns the kind and the index of the value to each reading. It counts the numbers,
-// booleans and texts.
+// place sets Slots and Kinds, which have the index and the kind of each reading's value. Slots stays empty
+// if all readings have values of one kind, and Kinds stays empty unless the kinds are mixed. place returns
+// the counts of the numbers, booleans and texts.
 func (f decoder) place(n, values int, present, kinds []byte) (numbers, bools, texts int) {
 	f.Slots, f.Kinds = f.Slots[:0], f.Kinds[:0]
 	if present == nil && kinds == nil {

@@ -20,8 +20,8 @@ const (
 // ErrDamaged means that a chunk cannot be decoded.
 var ErrDamaged = errors.New("chunk is damaged")
 
-// appendInts appends vals in the shortest packing. It does not write the number of values, because
-// the reader knows it.
+// appendInts appends vals in the shortest packing, if each length of a run counts as one byte. It does not
+// write the number of values, because the reader knows it.
 func appendInts(dst []byte, vals []int64) []byte {
 	if len(vals) == 0 {
 		return dst
