@@ -24,7 +24,7 @@ func (p Problem) String() string {
 	return p.File + " " + p.Text
 }
 
-// Torn is the end of a journal that fails its checksums.
+// Torn is a range of bytes near the end of a segment, in which the checksums fail.
 //
 // It is a write that a crash interrupted, or acknowledged frames that were damaged.
 type Torn struct {
