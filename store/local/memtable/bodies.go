@@ -24,7 +24,7 @@ func newBodies(shards int) bodies { return bodies{firstBits: max(17-bits.Len(uin
 const (
 	// pageBits is the number of bits of an offset inside a page.
 	pageBits = 20
-	// maxPages is the number of pages that have different offsets of 32 bits.
+	// maxPages is the maximum number of pages. It follows from the 32 bits of an offset.
 	maxPages = 1 << (32 - pageBits)
 )
 
