@@ -34,7 +34,7 @@ type database struct {
 	readings store.ReadingVersions // versions of the readings of each series
 
 	// aside is read-locked by commits to Pebble, and write-locked while damaged files are set
-	// aside. In the order of locks, only the lock of memory follows it.
+	// aside. In the order of locks in the package comment, it is the lock of the database.
 	aside sync.RWMutex
 }
 
@@ -99,8 +99,8 @@ func (d *database) visit(ctx context.Context, from, to []byte, do func(key, valu
 	return iter.Error()
 }
 
-// visitSome calls visit for some of the keys with from <= key < to. Each call returns the lowest
-// key for the next call. The caller has entered life.
+// visitSome calls the function "visit" for some of the keys with from <= key < to. Each call returns the
+// lowest key for the next call. The caller has called lifetime.enter.
 func (d *database) visitSome(ctx context.Context, from, to []byte, visit func(key []byte) (next []byte)) (err error) {
 	iter, err := d.NewIterWithContext(ctx, &pebble.IterOptions{LowerBound: from, UpperBound: to})
 	if err != nil {

@@ -95,7 +95,7 @@ func makePart(level int, t *pebble.TableInfo, number uint64, virtual bool) part 
 	return p
 }
 
-// newerThan reports whether each entry of a part is newer than all entries of a file for the same
+// newerThan reports whether each entry of a part is newer than all entries that a file has for the same
 // key.
 func (p *part) newerThan(file string, all []part) bool {
 	for i := range all {

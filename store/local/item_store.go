@@ -138,9 +138,8 @@ func (s *itemStore) Apply(ctx context.Context, changes []store.Change) error {
 
 // replace replaces the items of some keys, if the disk has room and all conditions are true.
 //
-// It removes the index entries of the old items. The function "do" writes or deletes the items, and
-// adds the new index entries. It receives the keys in ascending order. If conds is nil, no conditions
-// apply.
+// It removes the index entries of the old items. The function "do" receives the keys in ascending order. It
+// writes or deletes the items, and adds the new index entries. If conds is nil, no conditions apply.
 func (s *itemStore) replace(ctx context.Context, room func() error, keys []store.Key, conds func(i int) []store.Cond, do func(b *pebble.Batch, sorted []keyAt) error) error {
 	if err := s.db.life.enter(ctx); err != nil {
 		return err

@@ -75,8 +75,8 @@ const (
 	maxShards = 32
 )
 
-// shardCount returns the number of shards, which is a power of two. Twice the number of processors makes
-// two writes seldom meet.
+// shardCount returns the number of shards, which is a power of two. By default, it is at least twice the
+// number of processors, up to maxShards, so that two writes rarely need the same shard.
 func (o *Options) shardCount() int {
 	if o.shards > 0 {
 		return o.shards

@@ -143,7 +143,7 @@ func (o *opener) checkAge(chain journal.Chain, flushed uint64, unnamed bool) err
 	return nil
 }
 
-// lostSegments reports a loss if segments are neither in Pebble nor in the journal.
+// lostSegments records a loss if segments are neither in Pebble nor in the journal.
 func (o *opener) lostSegments(chain journal.Chain, flushed uint64) {
 	if chain.First <= flushed+1 {
 		return

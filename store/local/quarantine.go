@@ -175,8 +175,9 @@ func SetAside(dir string) (places []string, err error) {
 // damage aside and calls "do" once more, at most a hundred times. In these cases, it returns the error
 // earlier:
 //
-//   - Damage cannot be set aside. If further damage is the reason, this counts from the eleventh call on.
-//   - The fifth or a later call was made, and no new loss was found.
+//   - The damage cannot be set aside, and the reason is not further damage.
+//   - After eleven or more calls, the damage cannot be set aside for any reason.
+//   - After five or more calls, the damage is set aside, but no new loss was found.
 func (q *quarantine) retryAfterDamage(do func() error) error {
 	const most, mostAside = 100, 10
 	for try := 0; ; try++ {

@@ -38,8 +38,8 @@ type snapshotter struct {
 	flusher *flusher
 }
 
-// snapshot copies the store into a new folder. Writes continue meanwhile. The caller must ensure
-// that no flush runs.
+// snapshot flushes the memtable, and copies the store into a new folder. Writes continue meanwhile. The
+// caller must ensure that no other flush runs.
 //
 // The order of the copies ensures that a power cut could leave the same state. CATALOG may be older
 // than Pebble, and Pebble may be older than the journal. No flush removes segments meanwhile.

@@ -19,10 +19,10 @@ func CheckFolder(ctx context.Context, dir string, rate int64, report func(Proble
 	return checkFolder(ctx, dir, rate, false, report)
 }
 
-// CheckFolderQuickly checks a data folder within seconds.
+// CheckFolderQuickly checks a data folder without reading the data in the files of Pebble.
 //
-// It checks the journal, the catalog, and the size, footer and index of each file, but not the data
-// in the files. It changes nothing, and does not report recorded damage; see [ReadRecorded].
+// It checks the journal, CATALOG and DAMAGE, and the size, footer and index of each file of Pebble. It
+// changes nothing, and does not report recorded damage; see [ReadRecorded].
 func CheckFolderQuickly(ctx context.Context, dir string, report func(Problem)) error {
 	return checkFolder(ctx, dir, 0, true, report)
 }

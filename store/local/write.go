@@ -100,7 +100,8 @@ const smallReadings = 64
 // writes.
 func (w *pendingWrite) small() bool { return len(w.rows) <= smallReadings }
 
-// begin encodes the readings of batches whose tables exist, and groups them.
+// begin encodes the readings of batches whose tables exist, and groups them. It sets the errors of the
+// other batches.
 func (w *pendingWrite) begin(m *memory, batches []store.Batch, results []store.Result) {
 	w.mem, w.batches, w.results = m, batches, results
 	n := 0
@@ -263,7 +264,7 @@ func (w *pendingWrite) collectLate(groups []group, s *shard) {
 }
 
 // insertAtOnce is the maximum number of readings that are inserted before the shard is unlocked. So a
-// small write does not wait for a large one.
+// small write does not wait until a large one ends.
 const insertAtOnce = 512
 
 // insert adds the remaining readings to series buffers and the journal. It unlocks the shard after every

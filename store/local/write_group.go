@@ -63,7 +63,7 @@ func (g *group) appendLate(late []*lookup) []*lookup {
 // countAscending returns how many readings, beginning at index i and before index "end", can be
 // appended together. Their event times ascend, and are after all rows of the series buffer. Chunks do
 // not have these readings. All of them have the same field names, whose index becomes g.shape. Readings
-// that are stored already add no index, because only new readings make the memtable flush.
+// that are stored already must not add an index, because they alone would never cause a flush.
 func (g *group) countAscending(mt *memtable.Shard, i, end int) int {
 	last := max(g.buffer.rows[0].LastTime(), g.buffer.rows[1].LastTime())
 	from := i
