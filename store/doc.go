@@ -19,7 +19,8 @@
 //   - [Store] has all required contracts. [Batch] and its [Result] are a write, [Range] and its
 //     [Page] a read, [Info] describes a table, and [Item] is an entry of the registry.
 //   - Optional contracts are [AtomicItems], [BlockReader], [DropCompleter], [ExpiredKeeper],
-//     [Expirer], [LayoutReader], [Reserver], [Scaler], [Versioned] and [VersionedItems].
+//     [Expirer], [LayoutReader], [Reserver], [Scaler], [Versioned], [VersionedItems] and
+//     [VersionedReadings].
 //   - [Layout] and [Expect] only affect how the store on DynamoDB stores readings. [GSI1] and
 //     [GSI2] are named after its secondary indexes, but all stores implement them.
 //

@@ -123,8 +123,9 @@ const (
 
 // Creator creates tables.
 type Creator interface {
-	// Create creates a table with a tier and returns when the table is usable. If the table
-	// exists, Create succeeds. If it belongs to another program, Create fails with ErrForeign.
+	// Create creates a table with a tier and returns when the table is usable. If the table exists
+	// and belongs to Varve, Create succeeds and the tier does not change. If the table belongs to
+	// another program, Create fails with ErrForeign.
 	Create(ctx context.Context, t grid.Table, tier Tier) error
 }
 
@@ -193,8 +194,8 @@ type ExpiredKeeper interface {
 	KeepExpired(ctx context.Context) error
 }
 
-// Expirable returns an error that wraps ErrRefused if the readings of a table must not be deleted,
-// otherwise nil. Every store calls it in DeleteExpired.
+// Expirable returns an error that wraps ErrRefused if expired readings of a table must not be deleted,
+// otherwise nil. Every Expirer calls it in DeleteExpired.
 func Expirable(in *Info) error {
 	switch {
 	case in.Hold != "":
