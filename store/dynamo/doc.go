@@ -9,9 +9,9 @@
 //	_at, _ttl        arrivals in seconds since 1970; the earliest deletion
 //	_scale, _size    decimals where DynamoDB drops zeros; bytes, unless the row is small and new
 //
-// [Store] passes each call to one of its parts. The packages writer and reader have readings, and
-// layouts has stream rows. Package tables has the records, the catalog and the lifecycle, items has
-// the registry, and template has the settings of new tables. The packages verify, repair and doctor
+// [Store] passes each call to one of its parts. The packages writer and reader handle readings, and
+// layouts handles stream rows. Package tables has the records, the catalog and the lifecycle of tables.
+// Package items implements the registry, and template has the settings of new tables. The packages verify, repair and doctor
 // check a deployment. The packages row and attr convert rows and values, admin changes tables, and
 // client sends requests.
 //

@@ -43,7 +43,8 @@ type Options struct {
 	// ClassOf returns the retention class of a prefix, which selects the settings in the table
 	// template. If nil, no table has a class.
 	ClassOf func(prefix string) string
-	// Now returns the time by which items expire. If nil, it is time.Now.
+	// Now returns the current time, for the expiry of items and for times in the registry. If nil, it
+	// is time.Now.
 	Now func() time.Time
 	// Parallel is the largest number of requests that one call sends at the same time. 0 means
 	// 32.

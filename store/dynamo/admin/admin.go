@@ -5,9 +5,9 @@
 //
 // These rules always hold:
 //
-//   - [Admin.Create], [Admin.Change] and [Admin.Update] wait until the change is complete.
-//   - A method for an existing table fails with store.ErrNoTable if the table is missing. Only
-//     [Admin.Await] and Change wait for the table instead.
+//   - [Admin.Create], [Admin.Change] and [Admin.TryUpdate] wait until the change is complete.
+//   - A method for an existing table fails with store.ErrNoTable if the table is missing. Await,
+//     Change and SetProtection first wait for the table, for about half a minute.
 //
 // A method that fails may still have made its change. It is safe to call it again, also in another
 // process and after a crash.

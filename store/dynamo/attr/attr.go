@@ -10,8 +10,8 @@
 //   - [Size] returns the bytes that DynamoDB bills, approximately.
 //   - [Item], [Map], [Num], [Set] and [Str] are short names for attribute types.
 //
-// DecodeValue returns the value that EncodeValue received, if it gets the number of decimals that
-// EncodeValue returned. It fails for a malformed attribute. The functions have no state.
+// Given the attribute and the decimals that EncodeValue returned, DecodeValue returns the original
+// value. It fails for a malformed attribute. The functions have no state.
 package attr
 
 import (

@@ -11,8 +11,8 @@
 //   - [Meters] count the use of each kind of work. Callers count each answer in [Client.Usage],
 //     because only they know the purpose of the request.
 //
-// [Client.Error] translates an error that the SDK returns after its retries into an error of the
-// store contract. Most of these errors name a remedy, and temporary ones are varve.Unavailable. If
+// If a request fails in spite of the retries of the SDK, [Client.Error] translates the error into an
+// error of the store contract. Most of these errors name a remedy, and temporary ones are varve.Unavailable. If
 // DynamoDB stops answering, the condition health.StoreUnreachable is set until it answers. Clients
 // and Meters are safe for concurrent use.
 package client

@@ -22,9 +22,9 @@ func IsConditionFailed(err error) (*types.ConditionalCheckFailedException, bool)
 	return failed, ok
 }
 
-// Error translates an error that the SDK returns after its retries into an error of the store
-// contract. Most of the results name a remedy. If the error is translated already, Error does not
-// change it.
+// Error translates the error of a failed request into an error of the store contract. The SDK has
+// retried the request before. Most of the results name a remedy. Error does not change an error that
+// wraps a varve.Error.
 func (c *Client) Error(action, table string, err error) error {
 	var known *varve.Error
 	if errors.As(err, &known) {

@@ -10,8 +10,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 )
 
-// idleConnections is the largest number of connections that stay open between requests. With only
-// 10, the default of the SDK, most concurrent requests would open a new connection.
+// idleConnections is the largest number of connections to one host that stay open between requests.
+// With only 10, the default of the SDK, most concurrent requests would open a new connection.
 const idleConnections = 256
 
 // answerWithin limits the time until an answer begins. Then the request is retried. DynamoDB needs

@@ -24,7 +24,8 @@ const maxSkew = 30 * time.Second
 
 const applyAgain = "run terraform apply; or delete the registry if it is empty, and varve serve creates it"
 
-// checkMissing reports a missing registry. It is Wrong only if the deployment already has tables.
+// checkMissing reports a missing registry. The finding is Wrong only if the deployment already has
+// tables.
 func (e *examiner) checkMissing(ctx context.Context, name string) {
 	const check = "check store.registry, tables.prefix, the account and the region"
 	_, own, err := e.countTables(ctx)

@@ -17,7 +17,7 @@
 //   - Stream rows only become wider. So a layout that a remembered row covers is also covered by
 //     the stored row.
 //
-// If a stream row cannot be written, the readings of its use are not written. [Layouts.Prepare] may
+// If a stream row cannot be written, the readings that need it are not written either. [Layouts.Prepare] may
 // be retried, also after a crash.
 package layouts
 

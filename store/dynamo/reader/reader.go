@@ -11,8 +11,8 @@
 // These rules always hold:
 //
 //   - Each reading is returned once, as the copy that arrived first.
-//   - A read fails at a damaged row, unless the range accepts damage. It never omits a row without
-//     a report.
+//   - A read fails at a damaged row, unless Range.Damaged is set. Then it skips the row and reports it
+//     to that function.
 //
 // A failed read changes nothing, and may be retried. A Reader is safe for concurrent use.
 package reader
@@ -34,7 +34,7 @@ import (
 	"github.com/varvedb/varve/store/dynamo/tables"
 )
 
-// pageReadings is the number of readings in a page if the range has no limit.
+// pageReadings is the largest number of readings in a page.
 const pageReadings = 4096
 
 // Reader reads readings. It is safe for concurrent use.

@@ -14,11 +14,11 @@
 //   - [Row.UpdateSeen] and [Row.UpdateBlind] add readings to a row, under a condition.
 //   - [Stream] is the layout of a stream in a table.
 //
-// The address of a reading depends only on its identity and layout. The exception is the overflow
-// path, which leads to the first row that was open.
+// The address of a reading depends only on its identity and layout. The exception is the length
+// of the overflow path, which ends at the first row that was open.
 //
-// [Parse] and [Row.Readings] return an error for a row that this package cannot have written. They
-// never omit a reading. The functions have no state.
+// [Parse] and [Row.Readings] return an error for a row that they cannot decode. They never omit a
+// reading. The functions have no state.
 package row
 
 import (

@@ -11,8 +11,8 @@ import (
 )
 
 // UpdateSeen returns the update that adds readings to a row that was read before, and its
-// condition. The row "seen" has the contents that were read. The condition fails if the row has
-// changed since.
+// condition. The row "seen" has the contents that were read. The condition fails if the
+// readings of the row have changed since.
 func (r *Row) UpdateSeen(seen *Row) (x *attr.Expression, condition string) {
 	x = attr.NewExpression()
 	r.addTo(x, func(name string) bool { return seen.Maps[name] != nil })

@@ -92,8 +92,9 @@ func (d *demand) of(table string) need {
 	return need{d.now[table], d.peak[table], refused.ReadsThrottled, refused.WritesThrottled, d.isComplete}
 }
 
-// readDemand adds up the reports. The true peak of a table is at most the sum of its processes'
-// peaks in one hour. readDemand uses the sum, so its result may be too high, and is never too low.
+// readDemand adds up the reports. In each hour, the true peak of a table is at most the sum
+// of the peaks of all processes. readDemand uses this sum, so its result may be too high, and is never
+// too low.
 func readDemand(ctx context.Context, registry *items.Items, now time.Time) (*demand, error) {
 	d := &demand{
 		now: map[string]client.Units{}, peak: map[string]client.Units{}, throttled: map[string]usage{},

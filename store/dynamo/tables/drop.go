@@ -74,9 +74,9 @@ func (l *Lifecycle) unprotectAndDelete(ctx context.Context, t grid.Table) error 
 
 const undoWithin = time.Minute
 
-// undoDrop makes a table usable again whose deletion has not begun. The table stays retired. It returns
-// false if the table is missing or is being deleted, and fails if another program owns it. It also works
-// after the end of ctx.
+// undoDrop makes a table usable again if its deletion has not begun. The table stays retired. undoDrop
+// returns false if the table is missing or is being deleted, and fails if another program owns it. It
+// also works after the end of ctx.
 //
 // Another process may be dropping the table. So undoDrop changes the record first, and then turns the
 // deletion protection on. That process reads the record after it has turned the protection off. It
@@ -137,7 +137,8 @@ func (l *Lifecycle) awaitDeleted(ctx context.Context, t grid.Table) error {
 }
 
 // CompleteDrops implements store.DropCompleter. It deletes the records of interrupted drops whose tables
-// are deleted. Such a record would make a later table of another program look like an owned one.
+// are deleted. Such a record would make a later table of another program look like an owned one. The record
+// of a lost table stays, because AcceptLoss deletes it.
 func (l *Lifecycle) CompleteDrops(ctx context.Context) error {
 	records, err := l.records.readAll(ctx)
 	if err != nil {

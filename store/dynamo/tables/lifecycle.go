@@ -110,7 +110,8 @@ func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, r *record) er
 }
 
 // beginCreate writes the record of a table before the table is created. If a missing table has an old
-// record, the new record takes over the mark of use, the loss and the hold.
+// record, the new record takes over the mark of use, the loss and the hold. If the old record is of a used
+// table without a loss, the new record gets a loss.
 func (l *Lifecycle) beginCreate(ctx context.Context, t grid.Table, tier store.Tier, old *record) (*record, error) {
 	r := &record{Phase: making, Tier: tier, Created: l.now().UTC()}
 	if old == nil {

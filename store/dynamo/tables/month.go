@@ -165,8 +165,8 @@ func coldCapacity(peak client.Units, lim capacities) template.Capacity {
 	}
 }
 
-// sealedCapacity returns the capacity of a table that becomes cold. It returns false if use was not
-// reported for long enough, so that the use of the table is unknown.
+// sealedCapacity returns the capacity of a table that becomes cold. It returns false if the reports do
+// not cover enough hours, because the use of the table is then unknown.
 func (l *Lifecycle) sealedCapacity(ctx context.Context, t grid.Table, lim capacities) (c template.Capacity, known bool, err error) {
 	needs, err := readDemand(ctx, l.items, l.now())
 	if err != nil || !needs.isComplete {

@@ -20,10 +20,10 @@ import (
 type Records struct {
 	items *items.Items
 	admin *admin.Admin
-	lists *cache.Cache[string, list] // cached lists of tables; every change of a record clears them
+	lists *cache.Cache[string, list] // cached lists of tables; changes of records by this process clear them
 }
 
-// maxLists is the number of cached lists. Queries use one list for each retention class.
+// maxLists is the largest number of cached lists. Queries use one list for each retention class.
 const maxLists = 100
 
 func newLists(age time.Duration) *cache.Cache[string, list] {
@@ -139,7 +139,7 @@ func (s *Records) changeVersion(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		// Without a number, such as the random text of earlier programs, the time is a new version.
+		// The time is the new version if the item is missing, or has the random text of earlier programs.
 		last, read := time.Now().UnixNano(), store.IfAbsent()
 		if it != nil {
 			v := it.Attrs[store.VersionAttr]

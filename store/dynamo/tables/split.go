@@ -25,7 +25,8 @@ func partKey(process string, n int) string {
 	return process + "-" + strconv.Itoa(n)
 }
 
-// divide divides a report into at least as many parts as before, because each replaces its earlier item.
+// divide divides a report into at least as many parts as before. Each part replaces an item of the last
+// report, so a missing part would leave an old item.
 func (s *splitter) divide(r *report) []report {
 	maps.DeleteFunc(s.parts, func(table string, _ int) bool { _, ok := r.Tables[table]; return !ok })
 	if s.parts == nil {

@@ -23,7 +23,7 @@ func (t *Template) Validate() error {
 	return errors.Join(errs...)
 }
 
-// validate returns the mistakes in settings. The names of their parameters begin with "at".
+// validate returns the mistakes in settings. The prefix "at" precedes the name of each parameter.
 func (s *Settings) validate(at string) (errs []error) {
 	bad := func(field, format string, args ...any) {
 		errs = append(errs, varve.InvalidParam(at+field, format, args...))

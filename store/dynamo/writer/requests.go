@@ -49,8 +49,8 @@ func (w *Writer) insert(ctx context.Context, g *group, at row.Address, entries [
 	return result{stored: true, row: &r}, nil
 }
 
-// updateSeen adds readings to a row that was read before. If the row has changed since then,
-// nothing is stored.
+// updateSeen adds readings to a row that was read before. If the readings of the row have changed since
+// then, nothing is stored.
 func (w *Writer) updateSeen(ctx context.Context, g *group, at row.Address, seen *row.Row, entries []row.Entry) (result, error) {
 	more, err := row.New(entries)
 	if err != nil {

@@ -18,8 +18,8 @@
 // These rules always hold:
 //
 //   - One request writes an id together with all its values, so no reading is stored in part.
-//   - A verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a closed row of an
-//     existing table.
+//   - A verdict of Stored or Duplicate is based on an answer of DynamoDB, or on a cached closed row
+//     of an existing table.
 //
 // After a failure, readings without such a verdict are rejected, and can be resent. A Writer is
 // safe for concurrent use, also in several processes.
