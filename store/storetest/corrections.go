@@ -83,7 +83,8 @@ func testLatestOfVersions(t *testing.T, e *env) {
 	}
 }
 
-// testVersionsInLayouts writes versions with several row windows and shards, and in closed rows.
+// testVersionsInLayouts writes versions with several row windows and shards, and in closed rows. Reads
+// must return all versions in order.
 func testVersionsInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	for i, l := range []store.Layout{{}, {RowWindow: time.Minute}, {RowWindow: time.Hour, Shards: 3}, {Shards: 3, Expect: store.ExpectNew}} {

@@ -70,8 +70,8 @@ func testErase(t *testing.T, e *env) {
 	checkEraseArrivedAfter(t, e)
 }
 
-// checkEraseArrivedAfter erases the readings that arrived after one time, and not after another. A reading
-// that arrived at the first time stays.
+// checkEraseArrivedAfter erases the readings that arrived after x.After, and not after x.Arrived. A
+// reading that arrived at x.After must stay.
 func checkEraseArrivedAfter(t *testing.T, e *env) {
 	t.Helper()
 	at := func(m int) time.Time { return start.Add(time.Duration(m) * time.Minute) }

@@ -90,8 +90,8 @@ func testCachedItem(t *testing.T, e *env, s store.VersionedItems) {
 	written.Wait()
 }
 
-// testReadingVersions checks that each kind of change gives the readings of a series a new version, or
-// all items one.
+// testReadingVersions checks that each kind of change gives a new version to the readings of the series,
+// or to all items of the registry.
 func testReadingVersions(t *testing.T, e *env) {
 	s, ok := e.Store.(store.VersionedReadings)
 	items, both := e.Store.(store.VersionedItems)
