@@ -94,7 +94,7 @@ func TestBlock_ReturnsReadings(t *testing.T) {
 }
 
 // TestForms_RemembersIDs requests the same ids repeatedly, between requests for other ids and for ids
-// of another block.
+// of another block. Each result must be the id of the requested reading.
 func TestForms_RemembersIDs(t *testing.T) {
 	list := mixed(t, 40)
 	a, b := blockOf(t, list[:20]), blockOf(t, list[20:])

@@ -10,7 +10,7 @@ import (
 // Forms computes the ids of a block's readings. Call Reset before the first use.
 type Forms struct {
 	block   *Block
-	columns []formed // the columns of block, once its first form is needed
+	columns []formed // the columns of block; empty until a canonical form is needed
 	name    []byte   // canonical form of the name of one column
 	forms   []byte   // canonical forms of several readings, one after the other
 	ends    []int    // for each reading, the end of its form in "forms", or -1 if a client chose its id
@@ -21,7 +21,7 @@ type Forms struct {
 // formed is a column whose values are written in canonical form.
 type formed struct {
 	*Column
-	name snippet.Snippet // canonical form of the name, and in a plain column the tag of a number
+	name snippet.Snippet // canonical form of the name; in a plain column, the tag of a number follows
 	last int64           // in a plain column, the coefficient of the previous number
 	form decimal.Short   // canonical form of the previous number
 }
@@ -66,7 +66,7 @@ func (f *Forms) ID(i int) varve.ID {
 // IDs returns the ids of the readings in [from, to) of a part of the block. The result is valid until
 // the next call.
 //
-// All forms are written before the first one is hashed, because reading bytes that were just
+// All canonical forms are written before the first one is hashed, because reading bytes that were just
 // written is slow.
 func (f *Forms) IDs(p *Part, from, to int) []varve.ID {
 	forms, ends := f.forms[:0], f.ends[:0]
