@@ -158,7 +158,8 @@ func (o *once) Put(ctx context.Context, it store.Item, conds ...store.Cond) erro
 	return o.Items.Put(ctx, it, conds...)
 }
 
-// TestAcquire_FailsIfRenewedMeanwhile extends a lease after another process has read the end of the lease.
+// TestAcquire_FailsIfRenewedMeanwhile extends a lease after another process has read the end of the
+// lease. That process must fail to acquire the lease.
 func TestAcquire_FailsIfRenewedMeanwhile(t *testing.T) {
 	c := newClock()
 	items, a, b := two(c)
@@ -170,7 +171,8 @@ func TestAcquire_FailsIfRenewedMeanwhile(t *testing.T) {
 	want(t, "a's check", la.Check(t.Context()), nil)
 }
 
-// TestAcquire_GrantsOneOfMany lets two processes acquire a free lease at the same time.
+// TestAcquire_GrantsOneOfMany lets two processes acquire a free lease at the same time. Only the first
+// write may succeed.
 func TestAcquire_GrantsOneOfMany(t *testing.T) {
 	for _, released := range []bool{false, true} {
 		c := newClock()

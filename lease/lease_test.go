@@ -51,8 +51,8 @@ func two(c *clock) (items store.Items, a, b *lease.Manager) {
 		&lease.Manager{Items: items, Now: c.Now, Holder: "b", TTL: ttl}
 }
 
-// TestAcquire_TakesOverAfterEnd takes a lease over when the margin after its end has passed. The
-// first holder loses the lease.
+// TestAcquire_TakesOverAfterEnd takes a lease over when the margin after its end has passed, and not
+// before. The first holder must then lose the lease.
 func TestAcquire_TakesOverAfterEnd(t *testing.T) {
 	c := newClock()
 	_, a, b := two(c)
