@@ -58,8 +58,8 @@ func TestAllShards_IncludesEveryShardPK(t *testing.T) {
 	}
 }
 
-// TestParseTime_ReadsYear10000 reads times that earlier versions stored for times of 9999 in zones west of
-// UTC.
+// TestParseTime_ReadsYear10000 reads a time that an earlier version stored for a time of 9999 in a zone
+// west of UTC. The result must be a day earlier, so that JSON can represent it.
 func TestParseTime_ReadsYear10000(t *testing.T) {
 	at := time.Date(9999, 12, 31, 23, 59, 59, 0, time.FixedZone("", -3600))
 	got, err := registry.ParseTime(registry.TimeText(at))
