@@ -142,7 +142,8 @@ type Lifecycle interface {
 	// releases the hold.
 	Hold(ctx context.Context, t grid.Table, reason string) error
 	// Drop deletes a table and all of its readings. It fails with ErrRefused unless the table is
-	// owned, retired and not on hold. If the table is on hold, the error is a HoldError.
+	// owned, retired and not on hold. If the table is on hold, the error is a HoldError. For a table
+	// that is not owned, the error may also be ErrNoTable.
 	Drop(ctx context.Context, t grid.Table) error
 }
 

@@ -26,8 +26,8 @@ type ConnectOptions struct {
 }
 
 // Connect returns a client for the options. It sends no request to DynamoDB. For AWS, it uses the
-// default credentials, and the default region if o.Region is empty. For an emulator, placeholders replace credentials and a region
-// that the environment lacks.
+// default credentials, and the default region if o.Region is empty. For an emulator, placeholders
+// replace credentials and a region that the environment lacks.
 func Connect(ctx context.Context, o ConnectOptions) (*dynamodb.Client, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithHTTPClient(HTTPClient()),

@@ -11,9 +11,9 @@
 //
 // [Store] passes each call to one of its parts. The packages writer and reader handle readings, and
 // layouts handles stream rows. Package tables has the records, the catalog and the lifecycle of tables.
-// Package items implements the registry, and template has the settings of new tables. The packages verify, repair and doctor
-// check a deployment. The packages row and attr convert rows and values, admin changes tables, and
-// client sends requests.
+// Package items implements the registry, and template has the settings of new tables. The packages
+// verify, repair and doctor check a deployment. The packages row and attr convert rows and values, admin
+// changes tables, and client sends requests.
 //
 // These rules always hold:
 //

@@ -12,9 +12,9 @@
 //     because only they know the purpose of the request.
 //
 // If a request fails in spite of the retries of the SDK, [Client.Error] translates the error into an
-// error of the store contract. Most of these errors name a remedy, and temporary ones are varve.Unavailable. If
-// DynamoDB stops answering, the condition health.StoreUnreachable is set until it answers. Clients
-// and Meters are safe for concurrent use.
+// error of the store contract. Most of these errors name a remedy, and temporary ones are
+// varve.Unavailable. If DynamoDB stops answering, the condition health.StoreUnreachable is set until it
+// answers. Clients and Meters are safe for concurrent use.
 package client
 
 import (
