@@ -18,8 +18,8 @@ type VersionedItems interface {
 	// It compares the first VersionedPrefix bytes.
 	//
 	// It returns false while a change of such an item is under way. If two calls return true and
-	// equal versions, all reads of these items between the calls have equal results. Changes of
-	// other items may change a version, too.
+	// equal versions, all reads of these items between the calls have equal results, unless an item
+	// expires in between. Changes of other items may change a version, too.
 	ItemVersion(pk, sk string) (Version, bool)
 }
 

@@ -15,7 +15,7 @@ import (
 
 // sharedRow is a table of two processes, whose readings of one hour share a row.
 type sharedRow struct {
-	hooked, other *dynamo.Store // the requests of the first one pass through the hook
+	hooked, other *dynamo.Store // the requests of the store "hooked" pass through a hook
 	table         grid.Table
 	hour          time.Time
 }

@@ -58,8 +58,8 @@ func tableNameAt(t *testing.T, e *engine.Engine, at time.Time) string {
 func asText(s string) types.AttributeValue { return &types.AttributeValueMemberS{Value: s} }
 
 // TestRead_NamesDamagedRow damages a row in each of several ways. Reads of the row must fail with
-// an error that has the key of the row. If the caller accepts damage, reads must skip the row.
-// Reads of other rows must succeed.
+// an error that has the key of the row. With SkipDamaged, reads must skip the row. Reads of other rows
+// must succeed.
 func TestRead_NamesDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)
@@ -122,8 +122,8 @@ func readAll(t *testing.T, e *engine.Engine, q query.Query) (n int, c query.Cove
 	}
 }
 
-// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest must fail. If the caller
-// accepts damage, Latest must return the reading before it.
+// TestLatest_SkipsDamagedRow damages the row of the latest reading. Latest must fail. With SkipDamaged,
+// Latest must return the reading before it.
 func TestLatest_SkipsDamagedRow(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -15,8 +15,8 @@ import (
 // TestErase_KeepsPathsOfOtherProcesses erases a closed row. Further readings of its row window go
 // to an overflow row below it. Another process still has a cached copy of the closed row, and
 // writes a late reading to the overflow row. A second erasure must put an erased row in place of
-// the closed one. Then other processes find the late reading when it is resent, with equal or with
-// other values.
+// the closed one. Then other processes must find the late reading when it is resent, with equal or
+// with other values.
 func TestErase_KeepsPathsOfOtherProcesses(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -72,7 +72,7 @@ func refusal(r *http.Request, status int, code string) *http.Response {
 }
 
 // TestWrite_SurvivesFaults makes requests fail at random. Each reading must get a verdict.
-// Acknowledged readings must be stored once and whole, and rejected ones can be resent.
+// Acknowledged readings must be stored once and whole, and all rejections must be retryable.
 func TestWrite_SurvivesFaults(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

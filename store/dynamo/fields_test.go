@@ -29,7 +29,7 @@ func wideReading(at time.Time, fields int) varve.Reading {
 }
 
 // TestWrite_AddsReadingsOfManyFields adds readings of up to 256 fields to existing rows, with
-// ExpectExisting and with ExpectNew.
+// ExpectExisting and with ExpectNew. Each reading must be stored.
 func TestWrite_AddsReadingsOfManyFields(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {
@@ -91,8 +91,8 @@ func (p refusing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestWrite_RejectsOnlyTheRefusedReading writes a reading that DynamoDB refuses as invalid. Only
-// this reading must be rejected, and not as retryable. The others of its row must be stored.
+// TestWrite_RejectsOnlyTheRefusedReading writes a reading that DynamoDB refuses as invalid. It must be
+// rejected, and the rejection must not be retryable. The other readings of its row must be stored.
 func TestWrite_RejectsOnlyTheRefusedReading(t *testing.T) {
 	t.Parallel()
 	url := dynamotest.Dynoxide.Start(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestPutAll_WritesLargeItems writes many items of nearly 400 KB in one call, some with bytes
-// that JSON escapes, and reads them page by page. DynamoDB accepts at most 16 MB of JSON in a
+// TestPutAll_WritesLargeItems writes 30 items in one call, and must read them page by page. The items are
+// small, or have nearly 400 KB of bytes that JSON escapes. DynamoDB accepts at most 16 MB of JSON in a
 // request.
 func TestPutAll_WritesLargeItems(t *testing.T) {
 	s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(dynamotest.Dynoxide.Start(t)), Registry: "t_registry"})

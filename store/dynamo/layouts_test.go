@@ -63,8 +63,8 @@ func newTable(t *testing.T, s *dynamo.Store) grid.Table {
 	return tb
 }
 
-// TestWrite_PacksDayIntoHours writes a reading a minute for a day, with a row per hour. Resent
-// readings must be duplicates.
+// TestWrite_PacksDayIntoHours writes a reading a minute for a day, with a row per hour. The day must take
+// about one request per row, and resent readings must be duplicates.
 func TestWrite_PacksDayIntoHours(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

@@ -46,7 +46,7 @@ func TestOpen_AwaitsRegistryBeingCreated(t *testing.T) {
 }
 
 // TestOpen_AcceptsLostAnswerToTTL loses the answer to the change of the registry's time to live. DynamoDB
-// refuses the resent request, because the time to live is on.
+// refuses the resent request, because the time to live is on. Open must succeed.
 func TestOpen_AcceptsLostAnswerToTTL(t *testing.T) {
 	t.Parallel()
 	url := standIn(t)

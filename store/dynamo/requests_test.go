@@ -105,8 +105,8 @@ func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 }
 
 // TestWrite_LimitsUnitsAtOneInstant writes many large readings whose event times are in the same
-// millisecond. They must cost little more than readings of different milliseconds. This includes the
-// cost of writes whose conditions fail.
+// millisecond. On average, a reading may take at most two requests and three units. These include writes
+// whose conditions fail.
 func TestWrite_LimitsUnitsAtOneInstant(t *testing.T) {
 	t.Parallel()
 	n, batch := 10_000, 500

@@ -237,7 +237,7 @@ func writeAtRate(t *testing.T, s *dynamo.Store, tb grid.Table, from, perSecond i
 }
 
 // TestScale_IgnoresOtherTables checks that tables without capacity_max, and on-demand tables, stay as they
-// are. Without scaled tables, no use is written into the registry.
+// are. Without scaled tables, no use may be written into the registry.
 func TestScale_IgnoresOtherTables(t *testing.T) {
 	t.Parallel()
 	url, clock := dynamotest.Dynoxide.Start(t), newClock()

@@ -61,8 +61,9 @@ func shape(d *types.TableDescription) string {
 	return mode + class
 }
 
-// TestTemplate_AppliesToNewAndTunedTables changes the template. Tables that are created or tuned
-// afterward must have the settings of their class. A protected table must still be droppable.
+// TestTemplate_AppliesToNewAndTunedTables changes the template. Tables that are created afterward, and
+// provisioned tables that are tuned afterward, must have the settings of their class. A tuned on-demand
+// table must stay on-demand. A protected table must still be droppable.
 func TestTemplate_AppliesToNewAndTunedTables(t *testing.T) {
 	t.Parallel()
 	for _, e := range both() {

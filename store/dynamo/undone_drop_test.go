@@ -11,7 +11,7 @@ import (
 )
 
 // startDrop writes a reading, retires its table, and drops it. The requests of the drop pass through a
-// hook for an action, which the function "arm" completes.
+// hook for one action. The function "arm" sets the functions of the hook.
 func startDrop(t *testing.T, url, action string, arm func(h *actionHook, cancel func())) error {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,8 +49,8 @@ func TestDrop_UndoesItselfWhenCanceled(t *testing.T) {
 	checkKept(t, url, launch(t, url, "t_reg", nil))
 }
 
-// TestRestore_UndoesDropOfKilledProcess leaves a table as a process does that is killed before the
-// deletion. The table must become usable when it is restored or put on hold.
+// TestRestore_UndoesDropOfKilledProcess kills a process that drops a table, before the deletion begins.
+// The table must become usable when it is restored or put on hold.
 func TestRestore_UndoesDropOfKilledProcess(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(p *process) error{
