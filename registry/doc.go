@@ -16,8 +16,8 @@
 //   - [Cache] stores copies of values for a limited time.
 //   - [DevicePK] and [TenantPK] name the partitions that several packages use.
 //
-// All times are formatted by [TimeText], so that keys sort by time. A page of Merge is correct even
-// if items were added, removed or moved since the page before.
+// [TimeText] formats the times in keys, so that keys sort by time. A page of Merge is correct even if
+// items were added, removed or moved since the page before.
 //
 // Errors of the store that [Updater.Update] returns name the failed action. All other functions
 // return such errors unchanged, and their callers add the action. After a failed update, the item
