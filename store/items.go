@@ -166,7 +166,7 @@ type Items interface {
 	//
 	// PutAbsent never changes an existing item, even under concurrent writes. If a key occurs
 	// twice, only the first item can be written. After an error, any subset may be durable.
-	// PutAbsent costs less than one Put for each item.
+	// If most of the items exist, PutAbsent costs less than one Put for each item.
 	PutAbsent(ctx context.Context, items []Item) (written []bool, err error)
 	// DeleteAll removes items with the same guarantees as PutAll. Missing items are not an error.
 	DeleteAll(ctx context.Context, keys []Key) error

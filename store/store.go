@@ -14,7 +14,7 @@ import (
 var (
 	// ErrNoTable means that the table does not exist or is being deleted.
 	ErrNoTable = errors.New("table does not exist")
-	// ErrForeign means that the table to be created already exists, but does not belong to Varve.
+	// ErrForeign means that the table to be created exists, but does not belong to this deployment.
 	ErrForeign = errors.New("table is not Varve's")
 	// ErrRefused means that the state of the table does not permit the operation, such as a drop.
 	ErrRefused = errors.New("refused")
@@ -28,7 +28,8 @@ var (
 )
 
 // Store combines all required contracts. All methods are safe for concurrent use. A store uses its
-// clock only to recognize expired items and to record times.
+// clock for the expiry of items, for recorded times and to scale tables. It does not compare the times
+// of readings with its clock.
 type Store interface {
 	Writer
 	Reader

@@ -124,8 +124,8 @@ const (
 // Creator creates tables.
 type Creator interface {
 	// Create creates a table with a tier and returns when the table is usable. If the table exists
-	// and belongs to Varve, Create succeeds and the tier does not change. If the table belongs to
-	// another program, Create fails with ErrForeign.
+	// and belongs to this deployment, Create succeeds and the tier does not change. If the table
+	// belongs to another owner, Create fails with ErrForeign.
 	Create(ctx context.Context, t grid.Table, tier Tier) error
 }
 

@@ -34,8 +34,8 @@ type Options struct {
 	Client *dynamodb.Client
 	// Registry is the name of the registry's table. If the table is missing, Open creates it.
 	Registry string
-	// MustExist makes Open fail with store.ErrNoTable if the registry is missing. Open then changes
-	// nothing.
+	// MustExist makes Open fail with store.ErrNoTable if the registry is missing. With it, Open
+	// changes nothing.
 	MustExist bool
 	// Owner is the value of the tag OwnerTag on the tables of this deployment. The default is the
 	// name of the registry.

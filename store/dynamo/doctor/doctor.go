@@ -5,8 +5,8 @@
 //	tables     no table was deleted before its readings expired
 //	account    permissions, quotas, clock
 //
-// [Examine] runs all checks and returns one [Finding] per check, with its [State] and a remedy. It
-// changes nothing.
+// [Examine] runs all checks and returns the findings. Each [Finding] has a [State], and a remedy if the
+// state is Wrong. Examine changes nothing.
 //
 // If a check fails, the others still run, unless the registry cannot be read. Before the first
 // start, the registry is missing, and only the present and future numbers of tables are checked.

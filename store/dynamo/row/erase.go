@@ -58,8 +58,8 @@ func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[stri
 	return keys, nil
 }
 
-// Without returns the attributes of the row without the readings that have the given keys. If none
-// remain, it returns an erased row. A row of "closed" bytes or more is closed. It still records its
+// Without returns the attributes of the row after the removal of the readings with the given keys. If
+// no reading remains, it returns an erased row. A row of "closed" bytes or more is closed. It still records its
 // old size, so that it stays closed.
 func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	it := attr.Item{AttrSeries: s.Attrs[AttrSeries], AttrTS: s.Attrs[AttrTS]}

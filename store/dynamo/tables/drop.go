@@ -44,7 +44,7 @@ func (l *Lifecycle) Drop(ctx context.Context, t grid.Table) error {
 }
 
 // markDropping records that an owned table is being dropped, if the table may be dropped. From then on,
-// only undoDrop changes the table.
+// Records.update fails for the table, unless undoDrop makes the table usable again.
 func (l *Lifecycle) markDropping(ctx context.Context, t grid.Table) error {
 	return l.records.update(ctx, t, func(r *record) error {
 		in := store.Info{Table: t, Owned: true, Hold: r.Hold, Retired: r.Retired}
