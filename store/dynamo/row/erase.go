@@ -59,8 +59,8 @@ func (s *Stored) Covered(covers func(at, arrived time.Time) bool) (keys map[stri
 }
 
 // Without returns the attributes of the row after the removal of the readings with the given keys. If
-// no reading remains, it returns an erased row. A row of "closed" bytes or more is closed. It still records its
-// old size, so that it stays closed.
+// no reading remains, it returns an erased row. A row of "closed" bytes or more is closed. It still
+// records its old size, so that it stays closed.
 func (s *Stored) Without(keys map[string]bool, closed int) attr.Item {
 	it := attr.Item{AttrSeries: s.Attrs[AttrSeries], AttrTS: s.Attrs[AttrTS]}
 	var rest []string
