@@ -115,7 +115,7 @@ func (c *Column) number(at int) varve.Number {
 	}
 	exp, coef := c.Exps[at], c.Coefs[at]
 	if exp != c.Least {
-		// The power exists, because the exponents were checked when the block was made.
+		// PowerOf10 does not fail, because the exponents were checked when the block was made.
 		power, _ := decimal.PowerOf10(exp - c.Least)
 		coef /= power
 	}

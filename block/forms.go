@@ -15,7 +15,7 @@ type Forms struct {
 	forms   []byte   // canonical forms of several readings, one after the other
 	ends    []int    // for each reading, the end of its form in "forms", or -1 if a client chose its id
 	ids     []varve.ID
-	found   [2]foundID // the last two results of ID: callers request the ids of a range's two ends once per column
+	found   [2]foundID // the last two results of ID, because callers request two ids once per column
 }
 
 // formed is a column whose values are written in canonical form.
