@@ -43,7 +43,7 @@ var ErrHeld = errors.New("lease is held by another process")
 var ErrLost = errors.New("lease was lost")
 
 // MaxClockSkew is the largest assumed difference between the clocks of two processes that share a
-// store. A margin for different clocks must not be shorter.
+// store. A margin that allows for clock skew must not be shorter.
 const MaxClockSkew = 10 * time.Minute
 
 // takeoverMargin is the time that other processes wait after the end of a lease before they take it
