@@ -1,4 +1,4 @@
-// Package registry provides the code that packages with typed items in [store.Items] share.
+// Package registry has the code that several packages share to store typed items in [store.Items].
 //
 //	devices  devicelog  alerts  streams  apikeys  fields
 //	   │         │        │        │        │       │

@@ -114,7 +114,7 @@ func (s *Span) query(pk string) store.ItemQuery {
 	return q
 }
 
-// fill reads the next items of the partition if all items that were read are merged.
+// fill reads the next items of the partition if all items that were read before have been merged.
 func (c *source) fill(ctx context.Context, from store.Items) error {
 	for len(c.items) == 0 && c.more {
 		page, err := from.Query(ctx, c.q)
