@@ -1,8 +1,8 @@
 // Package mem implements a store in memory, the model of all other stores.
 //
-// It consists of sorted slices under one lock. So its correctness is easy to see, but it is slow.
-// [Store] implements all required contracts of package store, and [New] creates one. The comparison
-// in store/storetest compares other stores with it, and many tests use it as their store.
+// It consists of sorted slices and maps under one lock. So its correctness is easy to see, but it is
+// slow. [Store] implements all required contracts of package store, and [New] creates one. The function
+// storetest.Compare compares other stores with it, and many tests use it as their store.
 //
 // Nothing is durable. An operation fails only if the contracts require it, if its context has
 // ended, or with [store.ErrClosed] after [Store.Close]. A Store is safe for concurrent use.
