@@ -91,7 +91,7 @@ func IfEquals(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Equ
 
 // IfLess returns a condition that is true if an attribute is less than v.
 //
-// The attribute and v must both be numbers, or both be strings.
+// If the attribute and v are not both numbers or both strings, the condition is false.
 func IfLess(attr string, v varve.Value) Cond { return Cond{Attr: attr, Op: Less, Value: v} }
 
 // IsTrue reports whether the condition is true for an item, where nil means that the item is
@@ -149,7 +149,7 @@ type ItemPage struct {
 // Items is the registry. It contains small items, each with a key and optional keys in two
 // secondary indexes. Reads and conditions treat an expired item as missing.
 type Items interface {
-	// Get returns the existing items among those with the given keys, in any order.
+	// Get returns the items that exist for the given keys, in any order.
 	Get(ctx context.Context, keys []Key, consistent bool) ([]Item, error)
 	// Put writes a whole item, durably. If a condition is false, Put fails with ErrCondition.
 	Put(ctx context.Context, it Item, conds ...Cond) error

@@ -171,9 +171,9 @@ type Reader interface {
 	// Read returns the next page. It fails with ErrNoTable if the table is missing. The caller
 	// owns the readings and their slices. If dst is not nil, Read reuses its memory.
 	Read(ctx context.Context, r Range, dst []varve.Reading) (Page, error)
-	// Latest returns the latest reading that has not expired, as By.Later defines it, or false if
-	// none exists. A reading does not count if the table has a higher version of it that has not
-	// expired. Latest fails with ErrNoTable if the table is missing.
+	// Latest returns the latest live reading by the order of By.Later, or false if none exists. A
+	// reading does not count if the table has a higher version of it that is also live. Latest fails
+	// with ErrNoTable if the table is missing.
 	Latest(ctx context.Context, l Latest) (varve.Reading, bool, Cost, error)
 	// Estimate returns the approximate cost of reading a whole range, without reading it.
 	Estimate(ctx context.Context, r Range) (Cost, error)

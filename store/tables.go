@@ -168,10 +168,10 @@ type CapacityChange struct {
 // Expirer is the optional contract of a store that deletes expired readings on request. Stores
 // whose database deletes them on its own do not implement it.
 type Expirer interface {
-	// DeleteExpired deletes the readings of a table whose event time and arrival are not after the
-	// cutoff of their series. It returns how many it deleted. If the cutoff of a series is zero, its
-	// readings stay. If inUse is not nil, readings also stay if inUse returns true for their event
-	// time.
+	// DeleteExpired deletes the expired readings of a table, and returns how many it deleted. A reading
+	// has expired if its event time and its arrival are not after the cutoff of its series. If the
+	// cutoff of a series is zero, its readings stay. If inUse is not nil, readings also stay if inUse
+	// returns true for their event time.
 	//
 	// DeleteExpired may skip readings that were written recently, or that cannot be read; a later
 	// call deletes them. It fails with a HoldError if the table is on hold. It fails with

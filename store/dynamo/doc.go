@@ -24,7 +24,7 @@
 //     a row of 1 KB or more is closed: only an erasure changes it. Further readings of its row
 //     window go to one of nine overflow rows below, at ts + 0.1 to ts + 0.9, and so on.
 //   - The overflow path of a reading depends only on its time and key. A reading is stored in the
-//     first row on its path that was open. So a write finds a duplicate without reading other rows,
+//     first row on its path that was open. So a write finds a duplicate in the rows of its path,
 //     and a query from ts to ts + 1 finds all overflow rows.
 //   - Rows under the hash key #streams record the layout of each stream in the table, before its
 //     first reading is written. So readings can be found without the registry.

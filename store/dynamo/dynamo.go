@@ -170,7 +170,7 @@ func (s *Store) Close() error {
 // Location is the account and the region of a deployment.
 type Location struct{ Account, Region string }
 
-// Location returns the account and the region of the registry. An emulator returns invented ones.
+// Location returns the account and the region of the registry. With an emulator, both are invented.
 func (s *Store) Location(ctx context.Context) (Location, error) {
 	t, err := s.admin.Describe(ctx, s.client.Registry())
 	if err != nil {

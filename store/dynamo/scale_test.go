@@ -172,8 +172,8 @@ func lowers(t *testing.T, clock *movedClock, url string, tb grid.Table, one, two
 	}
 }
 
-// inProcess is a transport that calls a handler. It has no connections, which the fake clock of synctest would
-// not wait for.
+// inProcess is a transport that calls a handler. It uses no connections, because the fake clock of
+// synctest would not wait for them.
 type inProcess struct{ http.Handler }
 
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -68,8 +68,8 @@ func unavailable(err error, retryAfter time.Duration, format string, args ...any
 	return &varve.Error{Failure: varve.Unavailable, RetryAfter: retryAfter, Err: err, Message: fmt.Sprintf(format, args...)}
 }
 
-// OwnRequest converts an error of a request that the store sends for its own purposes. The result
-// never blames the readings of a write.
+// OwnRequest converts an error of a request that the store sends for its own purposes. It replaces an
+// error of the kind varve.Invalid, so that no reading of a write is rejected as malformed.
 func OwnRequest(err error) error {
 	if varve.FailureOf(err) != varve.Invalid {
 		return err

@@ -14,8 +14,8 @@ import (
 // With only 10, the default of the SDK, most concurrent requests would open a new connection.
 const idleConnections = 256
 
-// answerWithin limits the time until an answer begins. Then the request is retried. DynamoDB needs
-// much less time.
+// answerWithin limits the time until an answer begins. After this time, the request is retried.
+// DynamoDB needs much less time.
 const answerWithin = 10 * time.Second
 
 // NewHTTP returns an HTTP client for many small, concurrent requests to one endpoint.

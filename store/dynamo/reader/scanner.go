@@ -147,7 +147,7 @@ func (sc *scanner) readPage(ctx context.Context) (edge int64, err error) {
 	return edge, nil
 }
 
-// firstEdge returns the edge to use until the first row is read.
+// firstEdge returns the edge with which countReady returns 0. It applies until the first row is read.
 func (sc *scanner) firstEdge() int64 {
 	if sc.r.Order == varve.Descending {
 		return sc.r.Window.To.UnixNano()/nsPerMs + 1
@@ -156,7 +156,7 @@ func (sc *scanner) firstEdge() int64 {
 }
 
 // addRow adds the readings of a row that are in the range to sc.waiting. It returns the edge after the
-// row. If the row is damaged, it fails, or skips the row if the range accepts damage.
+// row. If the row is damaged, addRow fails, or skips the row if Range.Damaged is set.
 func (sc *scanner) addRow(it attr.Item) (edge int64, err error) {
 	ms, overflow, list, err := row.ReadingsOf(sc.r.Series, it)
 	if err != nil {

@@ -31,7 +31,8 @@ type segment struct {
 }
 
 // Series implements store.Enumerator. It scans the keys of all rows, several segments in parallel.
-// Each page is one request per unfinished segment. DynamoDB bills whole rows.
+// Each page is one request per unfinished segment. DynamoDB bills whole rows, although the requests
+// return only keys.
 func (rd *Reader) Series(ctx context.Context, q store.SeriesQuery) (page store.SeriesPage, err error) {
 	segments, err := parseSegments(q.After)
 	if err != nil {

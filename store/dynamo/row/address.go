@@ -72,8 +72,8 @@ func (a Address) Below(e *Entry, window time.Duration) Address {
 	return Address{a.Ref, a.Overflow + string(rune('1'+hash%9))}
 }
 
-// MaxOverflow is the end of a sort key, after its millisecond. A key with this end sorts after the
-// keys of all overflow rows of the millisecond.
+// MaxOverflow is appended to a millisecond. The resulting sort key sorts after the keys of all overflow
+// rows of the millisecond.
 const MaxOverflow = ".9999999999999999999999"
 
 // ParseTS returns the millisecond of a sort key, and whether the key belongs to an overflow row.

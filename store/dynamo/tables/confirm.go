@@ -78,8 +78,8 @@ func (s *Records) announce(ctx context.Context, t grid.Table, r *record) error {
 	return s.update(ctx, t, func(r *record) error { r.Listed = true; return nil })
 }
 
-// CheckExists fails with ErrNoTable if a table is missing. A table that exists is not checked
-// again for existsFor.
+// CheckExists fails with ErrNoTable if a table is missing. After a success, the table counts as
+// existing for existsFor, without a request.
 func (c *Confirmed) CheckExists(ctx context.Context, t grid.Table) error {
 	if _, ok := c.exist.Get(t); ok {
 		return nil

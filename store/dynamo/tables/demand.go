@@ -69,7 +69,7 @@ func (r *report) item(key string) (store.Item, error) {
 type demand struct {
 	now, peak map[string]client.Units // present use, and peak of the last scaleHours, by table
 	throttled map[string]usage        // by table; only ReadsThrottled and WritesThrottled are set in each usage
-	// hours has the peaks of all reported hours, also of those before the last scaleHours.
+	// hours has the peaks of all reported hours, including hours before the last scaleHours.
 	hours map[string]map[int64]client.Units
 	// isComplete means that the reports cover all hours whose peaks count.
 	isComplete bool

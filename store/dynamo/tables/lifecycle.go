@@ -75,9 +75,9 @@ func errDropped(t grid.Table) error {
 }
 
 // createTable creates the table of a record, and marks it as usable. It leaves the time to live of
-// a cold table off. Only a restored table is created cold, and such a table is put on hold
-// immediately. DynamoDB refuses two changes within an hour. The release of the hold turns the time
-// to live on.
+// a cold table off, because only a restored table is created cold, and is then put on hold. If the time
+// to live were on, the hold would have to turn it off, and DynamoDB refuses a second change within an
+// hour. The release of the hold turns the time to live on.
 func (l *Lifecycle) createTable(ctx context.Context, t grid.Table, r *record) error {
 	template, err := Template(ctx, l.items)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store/dynamo/client"
 )
 
-// useOf returns a use for each of the tables with the numbers n for which from <= n < to. The names of
-// the tables are long.
+// useOf returns a use for each table with a number n, where from <= n < to. The names of the tables are
+// long.
 func useOf(from, to int) map[string]client.TableUse {
 	used := map[string]client.TableUse{}
 	for n := from; n < to; n++ {
@@ -21,8 +21,8 @@ func useOf(from, to int) map[string]client.TableUse {
 }
 
 // TestMeasure_DividesReportOfManyTables reports the use of 1,700 tables for seven hours, and then the
-// use of other tables. Each item must fit into DynamoDB's 400 KB. Each table must be in one part, and
-// must stay in it.
+// use of 100 of these tables and 200 others. Each item must fit into DynamoDB's 400 KB. Each table must
+// be in one part, and must stay in it.
 func TestMeasure_DividesReportOfManyTables(t *testing.T) {
 	used := map[string]client.TableUse{}
 	s := newScaler(nil, func() map[string]client.TableUse { return used })
