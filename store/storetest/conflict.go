@@ -60,8 +60,8 @@ func idOf999() string {
 	return r.ID.String()
 }
 
-// testConflictsInLayouts checks conflicts with several row windows, numbers of shards and values
-// of Layout.Expect, and in overflow rows.
+// testConflictsInLayouts resends readings with several row windows, numbers of shards and values of
+// Layout.Expect, also to overflow rows. Equal readings must be duplicates, and other values conflicts.
 func testConflictsInLayouts(t *testing.T, e *env) {
 	e.create(t, weekTable())
 	var layouts []store.Layout

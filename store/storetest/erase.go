@@ -29,7 +29,7 @@ func hours(from, to int) varve.Window {
 	return varve.Window{From: start.Add(time.Duration(from) * time.Hour), To: start.Add(time.Duration(to) * time.Hour)}
 }
 
-// testErase erases a part of one series, and checks all readings around it.
+// testErase erases a part of one series. All readings outside of that part must stay.
 func testErase(t *testing.T, e *env) {
 	other := tableAt(start, start.AddDate(0, 1, 0))
 	e.create(t, weekTable(), other)

@@ -63,7 +63,7 @@ func stores(t *testing.T, do func(t *testing.T, s store.Store, reopen func() sto
 }
 
 // TestCountArrivals_CountsEachReadingOnce writes readings of several series on several days, some of
-// them twice. It checks the counts per day before and after the readings are flushed to chunks.
+// them twice. Each reading must count once, before and after the readings are flushed to chunks.
 func TestCountArrivals_CountsEachReadingOnce(t *testing.T) {
 	stores(t, func(t *testing.T, s store.Store, reopen func() store.Store) {
 		ctx, table, want := t.Context(), tableOf(t, november, november), map[string]int64{}
