@@ -34,7 +34,7 @@ func shareRow(t *testing.T, url string, h *actionHook) *sharedRow {
 
 func (*sharedRow) layout(varve.Series) store.Layout { return store.Layout{RowWindow: time.Hour} }
 
-// reading returns a reading of a minute that arrived some seconds after someTime.
+// reading returns a reading of the given minute. It arrived the given number of seconds after someTime.
 func (s *sharedRow) reading(minute, seconds int, field string) varve.Reading {
 	r := sensor(s.hour.Add(time.Duration(minute)*time.Minute), field, varve.IntValue(int64(minute)))
 	r.Arrived = someTime.Add(time.Duration(seconds) * time.Second)

@@ -22,8 +22,8 @@ func clearAWS(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 }
 
-// TestConnect_UsesPlaceholdersOnEmulator checks the region and the credentials for an emulator,
-// with and without credentials in the environment.
+// TestConnect_UsesPlaceholdersOnEmulator connects to an emulator without a region. The region must be a
+// placeholder. The credentials must be placeholders only if the environment has none.
 func TestConnect_UsesPlaceholdersOnEmulator(t *testing.T) {
 	for _, key := range []string{"", "AKIDOWN"} {
 		want := "emulator"

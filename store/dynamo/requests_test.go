@@ -63,7 +63,8 @@ func many(at time.Time, n int) (list []varve.Reading) {
 	return list
 }
 
-// TestWrite_LimitsRequestsAndUnits checks the number of requests and units that small writes use.
+// TestWrite_LimitsRequestsAndUnits writes new and repeated readings in small batches. No batch may use more
+// requests and units than its test case allows.
 func TestWrite_LimitsRequestsAndUnits(t *testing.T) {
 	t.Parallel()
 	s := open(t, dynamotest.Dynoxide.Start(t), time.Now)

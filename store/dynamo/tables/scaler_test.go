@@ -38,9 +38,9 @@ func TestNextUnits_FollowsUse(t *testing.T) {
 	}
 }
 
-// TestNextUnits_ServesPeak checks that a capacity stays within its limits, and serves the present use
-// and the use of the last hours. It may fall only if that is allowed. A second call with the new
-// capacity must not raise it again.
+// TestNextUnits_ServesPeak checks that a capacity stays within its limits and serves the present use. The
+// capacity may fall only if that is allowed, and must then serve the use of the last hours. If the use is
+// below the share fullUse of the new capacity, a second call must not raise it again.
 func TestNextUnits_ServesPeak(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		least := rapid.Int64Range(1, 1000).Draw(t, "least")
