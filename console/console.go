@@ -130,7 +130,8 @@ func Handler(notFound http.Handler) http.Handler {
 	})
 }
 
-// serve writes an asset, compressed if the browser accepts it.
+// serve writes an asset, compressed if the browser accepts gzip. It answers 304 if the browser sends the
+// ETag.
 func (a *asset) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", a.media)

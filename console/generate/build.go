@@ -49,7 +49,8 @@ func build(source string) (map[string][]byte, error) {
 
 var lineBreaks = regexp.MustCompile(`\s*\n\s*`)
 
-// bundle returns a module or a style sheet with all that it imports, minified.
+// bundle returns a module or a style sheet with all that it imports, minified. An import of uplot.js
+// remains, because charts load this file later.
 func (b *builder) bundle(entry string) ([]byte, error) {
 	define := map[string]string{"FEAT_TIME": "true"}
 	for _, feature := range unusedFeatures {

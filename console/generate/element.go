@@ -21,8 +21,8 @@ func (e *element) code() string {
 	return factory + "(" + strings.Join(append([]string{e.name, props}, e.children...), ",") + ")"
 }
 
-// template compiles a template up to its last backquote. A template with several elements becomes
-// an array.
+// template compiles a template and moves past its last backquote. If the template has one child, such as
+// an element or a text, the result is this child. Otherwise it is an array.
 func (s *scanner) template() (string, error) {
 	s.found = true
 	open := []*element{{}} // elements without an end tag so far; the first one stands for the whole template
@@ -87,7 +87,7 @@ func addText(to *element, text string) error {
 }
 
 // openTag reads an element up to the end of its opening tag. The result "closed" reports whether the tag
-// ends with />, so that the element has no children.
+// ends with />. Such an element has no children.
 func (s *scanner) openTag() (e *element, closed bool, err error) {
 	e = &element{}
 	if s.skip("${") {

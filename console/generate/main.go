@@ -30,8 +30,8 @@ import (
 // library is a pinned dependency, and the files that the console uses.
 type library struct {
 	name, version string
-	// sum is the checksum of the whole package: of a Go module as in go.sum, of an npm package as
-	// in package-lock.json.
+	// sum is the checksum of the whole package. A Go module has the sum of go.sum, and an npm package has
+	// the sum of package-lock.json.
 	sum string
 	// download stores the library below the folder dir or in a cache, and checks its sum. The result
 	// "root" is the folder of the library.
@@ -101,7 +101,7 @@ func writeAll(dir string, files map[string][]byte) error {
 	return removeOthers(dir, files)
 }
 
-// readAll downloads all libraries and returns their files by name.
+// readAll downloads all libraries, and returns the files that the console uses by name.
 func readAll(ctx context.Context) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for i := range libraries {
