@@ -77,7 +77,8 @@ func gzipFile(path string) (string, error) {
 	return path + ".gz", os.WriteFile(path+".gz", data, 0o600)
 }
 
-// archived lists the documents in the archive of each program.
+// archived lists the files of the repository that the archive of each program contains. The archive of
+// varve also contains the documents of writeDocuments.
 var archived = map[string][]string{
 	mainProgram:  {"LICENSE", "README.md", "CHANGELOG.md", "packaging/systemd/varve.service"},
 	agentProgram: {"LICENSE", "docs/agent.md", "packaging/varve-agent.yaml", "packaging/systemd/varve-agent.service"},

@@ -66,8 +66,7 @@ const (
 	grafanaFile
 )
 
-// hostProgram returns the path of the program for this machine. If it is not built yet, hostProgram
-// builds it.
+// hostProgram returns the path of varve for this machine. If it is not built yet, hostProgram builds it.
 func (r *release) hostProgram(ctx context.Context, built []binary) (string, error) {
 	host := platform{os: runtime.GOOS, arch: runtime.GOARCH}
 	for _, b := range built {
@@ -79,7 +78,8 @@ func (r *release) hostProgram(ctx context.Context, built []binary) (string, erro
 	return b.path, err
 }
 
-// writeDocuments lets the program write its man pages and completions.
+// writeDocuments runs varve to write its man pages and completions. It returns these files and the files
+// for Grafana.
 func (r *release) writeDocuments(ctx context.Context, built []binary) ([]document, error) {
 	program, err := r.hostProgram(ctx, built)
 	if err != nil {
