@@ -13,8 +13,8 @@ import (
 // agentDrain is the longest time in which an agent must send all readings.
 const agentDrain = 5 * time.Minute
 
-// agent measures an agent with one processor between the senders and the server. The agent accepts the
-// backlog of devices, and sends readings to the server at the same time.
+// agent measures an agent that is limited to one processor. The agent accepts the backlogs of all
+// uploads, and sends readings to the server at the same time.
 func (b *bench) agent() error {
 	var late [][]byte
 	for i := range uploads {

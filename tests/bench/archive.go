@@ -77,7 +77,7 @@ func (b archivePart) runPart() (err error) {
 	return nil
 }
 
-// write archives all tables with readings into an empty folder.
+// write archives all tables of the store into an empty folder.
 func (b archivePart) write(st *local.Store, infos []store.Info) (run archiveRun, err error) {
 	if err := os.RemoveAll(b.folder("archive")); err != nil {
 		return run, err

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// backupPart measures backups of a running server, their verification, and restores. The readings between two
-// backups are the next minutes of the 1,000 devices.
+// backupPart measures backups of a running server, their verification, and restores. The readings before
+// the third and the fourth backup are the next minutes of the 1,000 devices.
 type backupPart struct {
 	*bench
 	figures map[string][]float64 // the figures of all rounds, by their descriptions
@@ -52,7 +52,8 @@ func (b *backupPart) add(what string, value float64, unit string) {
 	b.figures[what], b.units[what] = append(b.figures[what], value), unit
 }
 
-// round makes all backups of a copy of the data, in an empty place. Then it verifies and restores them.
+// round makes all backups of a copy of the data, in an empty place. Then it verifies all backups, and
+// restores the last one twice: once in full, and once as of an earlier time.
 func (b *backupPart) round() error {
 	for _, name := range []string{"backup-data", "backup-place", "backup-restored", "backup-earlier"} {
 		if err := os.RemoveAll(b.folder(name)); err != nil {
@@ -93,7 +94,8 @@ func (b *backupPart) round() error {
 	return nil
 }
 
-// makeAll makes the backups. It returns a time before the readings of the last one arrived.
+// makeAll makes the backups. It returns a time after the third backup, and before the arrival of the
+// readings that only the last backup has.
 func (b *backupPart) makeAll(s *server) (asOf time.Time, err error) {
 	first, err := b.backUp(s, "first backup")
 	if err != nil {

@@ -92,8 +92,8 @@ func (b growthPart) wholeDay(i int) func(int) string {
 	}
 }
 
-// restarts measures a clean stop, the start after it, and the start after a kill with a full
-// memtable.
+// restarts measures a clean stop, the start after it, and the start after a kill with a day of readings
+// in the memtable.
 func (b growthPart) restarts(s *server) error {
 	begin := time.Now()
 	if err := s.stop(); err != nil {

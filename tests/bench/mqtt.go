@@ -25,7 +25,8 @@ const (
 )
 
 // mqttPart measures messages of MQTT. In each round, a Mosquitto forwards the same messages first to a
-// subscriber that does nothing, and then to Varve. The first part shows the broker's own limit.
+// subscriber that does nothing, and then to Varve. The rate of the subscriber that does nothing is the
+// limit of the broker.
 type mqttPart struct{ *bench }
 
 func (b mqttPart) runPart() error {

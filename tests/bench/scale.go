@@ -27,7 +27,7 @@ const (
 	scaleConns  = 96
 	scaleFor    = 8 * time.Second
 	scaleWarmUp = 3 * time.Second
-	splitAfter  = 5 * time.Second // time until a hot partition is split; Amazon needs minutes
+	splitAfter  = 5 * time.Second // time until a hot partition is split; capacity.Amazon assumes a minute
 	warmWrites  = 16000           // warm throughput of each table in write units per second, raised before a load
 )
 

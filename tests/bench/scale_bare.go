@@ -19,8 +19,8 @@ import (
 
 const bareReadings = 30000 // number of readings in one measurement
 
-// scaleBare compares the router and the store, in this process, with a loop of the SDK that sends
-// the same items with the same condition.
+// scaleBare compares writes through Varve's router with a loop of the SDK. Both run in this process, and
+// the loop sends the same items with the same condition.
 func (b onStandIn) scaleBare(sim *standIn) (err error) {
 	ctx := context.Background()
 	client := dynamodb.New(dynamotest.Client(sim.url).Options(), func(o *dynamodb.Options) { o.HTTPClient = dynamo.HTTPClient() })
