@@ -26,7 +26,8 @@ func (c *counts) addFailure(f *failure) {
 	}
 }
 
-// maxThrottled is the number of distinct keys at which the type throttles stops counting.
+// maxThrottled is the largest number of keys in throttles.byKey. Throttled requests for further keys are
+// not counted.
 const maxThrottled = 1 << 16
 
 // throttles counts throttled requests by the hashes of their partition keys.
@@ -67,7 +68,7 @@ type Usage struct {
 	Tables []TableUsage `json:"tables"`
 }
 
-// TableUsage has the numbers for a table and its indexes.
+// TableUsage has the numbers for a table. Only the units include the indexes of the table.
 type TableUsage struct {
 	Name       string  `json:"name"`
 	ReadUnits  float64 `json:"readUnits"`

@@ -160,8 +160,8 @@ type consumed struct {
 	indexes []float64 // consumed units of each index; nil if the request used no index
 }
 
-// append appends the JSON of the consumed capacity. If detail is INDEXES, the JSON has the total and
-// the units of the table and of each index. Otherwise it has only the total.
+// append appends the JSON of the consumed capacity. If detail is INDEXES, the JSON has the total, the
+// units of the table, and the units of each index that consumed any. Otherwise it has only the total.
 func (c consumed) append(detail string, out *jx.Writer) {
 	total := c.own
 	for _, n := range c.indexes {

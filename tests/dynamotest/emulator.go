@@ -81,7 +81,8 @@ func local(flags ...string) func(dir, port string) *exec.Cmd {
 
 var fetching sync.Mutex
 
-// fetch downloads the package of an emulator, if necessary, and returns its folder.
+// fetch returns the folder with an emulator. It downloads the package if necessary, but builds the
+// stand-in each time.
 func (e Emulator) fetch() (string, error) {
 	fetching.Lock()
 	defer fetching.Unlock()

@@ -13,8 +13,9 @@ type start struct {
 	done chan error
 }
 
-// starts returns the queue of a thread that never ends. Linux kills a child when the thread that started it ends,
-// so the threads of goroutines cannot start children.
+// starts returns the queue of a thread that never ends. With Pdeathsig, Linux kills a child when the
+// thread that started it ends. The thread of a goroutine may end at any time, so goroutines leave the
+// start to this thread.
 var starts = sync.OnceValue(func() chan start {
 	queue := make(chan start)
 	go func() {

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/tests/varvetest"
 )
 
-// TestStartChild_EndsWithProcess kills a process that has started a child. The child has the pipe, so the pipe ends
-// when the child has ended.
+// TestStartChild_EndsWithProcess kills a process that has started a child. The child must end, too. It
+// holds the write end of a pipe, so a read of the pipe ends when the child has ended.
 func TestStartChild_EndsWithProcess(t *testing.T) {
 	if os.Getenv("VARVE_PARENT") != "" {
 		child := exec.Command("sleep", "600")

@@ -4,5 +4,5 @@ package varvetest
 
 import "os/exec"
 
-// StartChild starts a command. On this system, it survives a killed test.
+// StartChild starts a command. On this system, the command continues if the test is killed.
 func StartChild(cmd *exec.Cmd) error { return cmd.Start() }

@@ -13,8 +13,8 @@ const (
 	memoryFree = 2 << 30
 )
 
-// InMemory calls the function "run". If the machine has enough memory, temporary folders are in
-// memory during that call.
+// InMemory calls the function "run", such as testing.M.Run, and ignores its result. If the machine has
+// enough memory, temporary folders are in memory during that call.
 //
 // A kill has the same effect there as on a disk, but tests are faster. Tests of power cuts use a
 // simulated file system instead.

@@ -94,7 +94,7 @@ type Reach struct {
 	Environ []string
 }
 
-// StartAt is like Start, but with another address or with TLS.
+// StartAt is like Start, but with the address, the protocol and the environment of a Reach.
 func StartAt(ctx context.Context, binary, dir string, reach Reach, args ...string) (*Server, error) {
 	s := &Server{URL: "http://127.0.0.1:", client: http.DefaultClient, exited: make(chan struct{})}
 	if reach.TLS != nil {

@@ -59,7 +59,7 @@ type Limits struct {
 	SplitAfter time.Duration // how long a partition must be hot before it is split
 }
 
-// Amazon returns the limits that Amazon documents.
+// Amazon returns the limits that Amazon documents, and an assumed SplitAfter.
 func Amazon() Limits {
 	return Limits{
 		Partition: Units{3000, 1000}, Initial: Units{12000, 4000}, Quota: Units{40000, 40000},
@@ -144,7 +144,8 @@ func (t *Throughput) Warm(units Units, now time.Time) {
 	}
 }
 
-// reset sets the rate of an on-demand table to the allowed throughput, and fills its buckets.
+// reset sets the rate of an on-demand table to the allowed throughput, or to the quota if that is lower.
+// It also fills its buckets.
 func (t *Throughput) reset(now time.Time) {
 	for k := range t.table {
 		rate := min(t.growth[k].allowed, t.limits.Quota[k])

@@ -114,7 +114,8 @@ func (p *partition) endSecond(l *Limits, now time.Time) bool {
 }
 
 // parts returns the hashes at which the partitions begin after a split. A hash with more than
-// half of the requests gets a partition of its own. Otherwise, each part gets half of the requests.
+// half of the requests gets a partition of its own. Otherwise, each part gets about half of the recent
+// requests.
 func (p *partition) parts() (firsts []uint64) {
 	hashes := slices.Sorted(slices.Values(p.recent[:min(p.sampled, samples)]))
 	if len(hashes) == 0 {

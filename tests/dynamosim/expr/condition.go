@@ -83,8 +83,8 @@ func (p *parser) not() (Condition, error) {
 	return p.predicate()
 }
 
-// isOperandInParentheses reports whether the next parentheses enclose only an operand of a
-// comparison, as in (a) = :b.
+// isOperandInParentheses reports whether the next parentheses enclose only a name or a placeholder, as in
+// (a) = :b. Other parentheses enclose a condition.
 func (p *parser) isOperandInParentheses() bool {
 	i := p.next
 	for p.tokens[i].is("(") {
@@ -165,7 +165,7 @@ func (p *parser) arguments() (list []operand, err error) {
 	}
 }
 
-// arity has the number of arguments of each function that a condition may call.
+// arity has the number of arguments of each function that returns a boolean.
 var arity = map[string]int{"attribute_exists": 1, "attribute_not_exists": 1, "attribute_type": 2, "begins_with": 2, "contains": 2}
 
 func (p *parser) function() (Condition, error) {

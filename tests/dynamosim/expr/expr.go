@@ -6,7 +6,7 @@
 //
 // The main types:
 //
-//   - [Condition] and [KeyRange] select items, [Update] changes one, and [Path] is a part of one.
+//   - [Condition] and [KeyRange] select items, [Update] changes one, and [Path] names a part of one.
 //   - [Scope] resolves the placeholders of all expressions of a request, and records which of them
 //     are used.
 //

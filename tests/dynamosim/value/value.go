@@ -83,8 +83,8 @@ func (it Item) search(name string) (int, bool) {
 	return slices.BinarySearchFunc(it, name, func(f Field, name string) int { return strings.Compare(f.Name, name) })
 }
 
-// Get returns the value of an attribute, or nil if it is missing. The caller must not change the
-// value.
+// Get returns the value of an attribute, or nil if it is missing. The value is a part of the item, so
+// only the owner of the item may change it.
 func (it Item) Get(name string) *Value {
 	if i, found := it.search(name); found {
 		return &it[i].Value
