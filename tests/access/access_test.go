@@ -53,9 +53,9 @@ func readRows(t *testing.T) (lines []string, rows map[string]*row) {
 	return lines, rows
 }
 
-// TestPatterns_MatchCosts runs every access pattern of docs/access-patterns.md and compares its
-// cost. DynamoDB Local counts the units. A short run uses another emulator, which is faster, and
-// compares only the operations.
+// TestPatterns_MatchCosts runs every access pattern of docs/access-patterns.md. Its cost must equal the
+// documented cost. DynamoDB Local counts the units. A short run uses another emulator, which is faster,
+// and compares only the operations.
 func TestPatterns_MatchCosts(t *testing.T) {
 	emulator := dynamotest.Local
 	if testing.Short() {

@@ -13,7 +13,8 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestBackup_InBucket makes two backups in a bucket, verifies and restores them, and deletes the first.
+// TestBackup_InBucket makes two backups in a bucket and verifies them. Then it deletes the first backup,
+// and restores the second. The restored store must have both readings.
 func TestBackup_InBucket(t *testing.T) {
 	endpoint, _ := startS3(t)
 	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Prefix: "some/store", Endpoint: endpoint})

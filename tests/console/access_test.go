@@ -13,8 +13,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestKey_IsAskedForOnce opens the console of a server with keys. The server refuses a wrong key. The tab
-// keeps a valid key until a button removes it. The console sets no cookie.
+// TestKey_IsAskedForOnce opens the console of a server with keys. The server must refuse a wrong key. The
+// tab must remember a valid key until a button removes it. The console must set no cookie.
 func TestKey_IsAskedForOnce(t *testing.T) {
 	w := newWorld(t)
 	key := w.createKey(t, `{"scopes":["admin"]}`)

@@ -158,7 +158,8 @@ func TestGrid_DescribesCells(t *testing.T) {
 }
 
 // TestSlider_ForetellsStates records the states that the grid shows for later days. Then the clock
-// reaches these days, and the rotator runs on each of them. The states must be as recorded.
+// advances day by day, and the rotator runs once a day. On the recorded days, the states must be as
+// recorded, except for tables near a scheduled change.
 func TestSlider_ForetellsStates(t *testing.T) {
 	w := newDemoWith(t, "--set", "retention.schedule=0 0 29 2 *")
 	w.must(t, http.MethodPost, "/v1/tables/apply", "")
@@ -214,7 +215,7 @@ type schedule struct {
 
 // changesNear reports whether the state of a table changes within two days of a time.
 func (s schedule) changesNear(at time.Time) bool {
-	begin, _ := time.Parse("2006-01", s.Month) // an invalid month is zero, and so far from any time
+	begin, _ := time.Parse("2006-01", s.Month) // an invalid month is the zero time, and thus not near any other time
 	return slices.ContainsFunc([]time.Time{begin, s.Seals, s.Retires, s.Drops}, func(c time.Time) bool { return at.Sub(c).Abs() < 2*day })
 }
 

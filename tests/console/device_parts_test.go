@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// paint finds drawn columns of pixels in the chart. The column of a time follows from the places of two
-// readings of the first line.
+// paint is a script that returns a picture of the chart. The column of any time follows from the columns
+// of the first two readings, X0 and X1.
 const paint = `(() => {
 	const p = document.querySelector(".plot"), c = p.querySelector("canvas"), dpr = devicePixelRatio, d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
 	const hex = (i) => "#" + [0, 1, 2].map(k => d[4 * i + k].toString(16).padStart(2, "0")).join("");
@@ -26,7 +26,7 @@ type picture struct {
 	X0, X1 float64 // columns of the first two readings
 }
 
-// columnsWith returns the columns of a row that have a color.
+// columnsWith returns the columns at which the pixels of a row have the given color.
 func (p *picture) columnsWith(row int, color string) (list []int) {
 	for x, c := range p.Rows[row] {
 		if c == color {

@@ -151,7 +151,8 @@ func TestDevice_ShowsWhatWasKnown(t *testing.T) {
 	}
 }
 
-// TestDevice_WorksWithKeyboard chooses a reading with the arrow keys, and explains it.
+// TestDevice_WorksWithKeyboard chooses a reading with the arrow keys. The key Enter must open the
+// explanation of the reading.
 func TestDevice_WorksWithKeyboard(t *testing.T) {
 	w := newWorld(t)
 	w.write(t, "weather", live(time.Now(), "roof", 10)...)

@@ -39,7 +39,8 @@ func TestDevice_AcceptsAnyName(t *testing.T) {
 	b.waitText("No reading of this device is stored.")
 }
 
-// TestDevice_IsFoundAmongSimilarNames opens a device whose name is a part of 1,000 other names.
+// TestDevice_IsFoundAmongSimilarNames opens a device whose name is a part of 1,000 other names. The page
+// must show its chart.
 func TestDevice_IsFoundAmongSimilarNames(t *testing.T) {
 	w := newWorld(t)
 	at := time.Now().Add(-30 * time.Minute)
@@ -52,7 +53,8 @@ func TestDevice_IsFoundAmongSimilarNames(t *testing.T) {
 	b.waitChart("readings")
 }
 
-// TestDevice_DrawsLongTexts draws readings whose texts exceed the size of an answer in columns.
+// TestDevice_DrawsLongTexts draws readings whose texts exceed the size of an answer in columns. All
+// readings must be drawn.
 func TestDevice_DrawsLongTexts(t *testing.T) {
 	w := newWorld(t)
 	at := time.Now().Add(-2 * time.Hour)
@@ -97,7 +99,8 @@ const hurried = `(() => {
 	};
 })()`
 
-// TestLists_LoadSlowly opens a list whose requests take longer than the time between two of them.
+// TestLists_LoadSlowly opens a list whose next request is due before the previous one has ended. The list
+// must appear nevertheless.
 func TestLists_LoadSlowly(t *testing.T) {
 	w := newWorld(t)
 	b := w.open(t, "/ui/keys", "")

@@ -38,8 +38,8 @@ func (b *tab) tabThrough(page string) {
 	b.t.Errorf("%s: Tab does not reach %v", page, evaluate[[]string](b, missed))
 }
 
-// TestKeyboard_ReachesEveryControl presses Tab through each page. Every control gets the focus, and
-// shows it.
+// TestKeyboard_ReachesEveryControl presses Tab through each page. Every control must get the focus, and
+// show it.
 func TestKeyboard_ReachesEveryControl(t *testing.T) {
 	w := sharedDemo(t)
 	b := w.open(t, "/ui", "")

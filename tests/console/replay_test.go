@@ -12,7 +12,8 @@ import (
 )
 
 // arrivedBy returns a function that counts the readings that had arrived by the end of a day, for each table
-// of an arrival month. It counts the changes of each stream, and not the counts that tables report.
+// of an arrival month. It counts the changes of the streams, so it does not depend on the counts that
+// tables report.
 func (w *world) arrivedBy(t *testing.T, month time.Time) func(day string) map[string]int64 {
 	t.Helper()
 	type change struct{ Time, Arrived time.Time }
@@ -80,7 +81,7 @@ func (b *tab) waitDay(day string) {
 }
 
 // TestReplay_ShowsArrivals steps through this month day by day, and compares each grid with the arrivals
-// of all streams. After the last day, the counts equal the counts of the tables.
+// of all streams. On the last day, the counts must equal the counts of the tables.
 func TestReplay_ShowsArrivals(t *testing.T) {
 	w := sharedDemo(t)
 	now := time.Now().UTC()

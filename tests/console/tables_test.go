@@ -92,8 +92,8 @@ func (b *tab) waitGrid() {
 }
 
 // TestGrid_HasCellsOfList compares the cells of the grid with varve tables list --all, for each
-// range of event time. Then a late upload changes one cell: the cell for its event time and this
-// month.
+// range of event time. Then a late upload must change exactly one cell: the cell for its event time and
+// this month.
 func TestGrid_HasCellsOfList(t *testing.T) {
 	w := newDemo(t)
 	want := map[string]int64{}
@@ -173,8 +173,8 @@ func newDropWorld(t *testing.T) *world {
 	return w
 }
 
-// TestApply_DropsShownTables applies a plan. A dialog first names each table that will be dropped, and
-// exactly these tables are gone afterward.
+// TestApply_DropsShownTables applies a plan. A dialog must first name each table that will be dropped.
+// Exactly these tables must be gone afterward.
 func TestApply_DropsShownTables(t *testing.T) {
 	w := newDropWorld(t)
 	before := w.listTables(t)

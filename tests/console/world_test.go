@@ -36,7 +36,7 @@ func newWorld(t *testing.T, args ...string) *world {
 
 func (w *world) start(t *testing.T, args ...string) {
 	t.Helper()
-	starts.Lock() // two servers must not find the same port free
+	starts.Lock() // servers start one after the other
 	defer starts.Unlock()
 	v, err := varvetest.Start(context.WithoutCancel(t.Context()), binary, w.dir, args...)
 	if err != nil {
@@ -219,7 +219,7 @@ func (w *world) fill(t *testing.T, settings ...string) {
 	w.write(t, "weather", reading("north", now, `"temperature":21`), reading("north", now.Add(400*day), `"temperature":1`), `{"device":"north"}`)
 }
 
-// live returns n readings, one per hour. The last one is at the start of the present hour.
+// live returns n readings, one per hour. The last one is at the start of the hour that contains "now".
 func live(now time.Time, device string, n int) []string {
 	lines := make([]string, 0, n)
 	last := now.Truncate(time.Hour)

@@ -148,8 +148,8 @@ func (w *world) rotate(ctx context.Context, t *testing.T, c *client.Client, rng 
 // answered reports whether an error is an answer of a running server.
 func answered(err error) bool { return errors.As(err, new(*varve.Error)) }
 
-// TestKill_KeepsAcknowledgedReadings checks after every kill that each acknowledged reading
-// exists once and unchanged, unless it has expired.
+// TestKill_KeepsAcknowledgedReadings kills the server many times. After each restart, each acknowledged
+// reading must exist once and unchanged, unless it has expired.
 func TestKill_KeepsAcknowledgedReadings(t *testing.T) {
 	kills := killsOr(200, 15)
 	end := soakEnd()

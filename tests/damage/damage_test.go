@@ -25,8 +25,9 @@ var (
 func isDamaged(err error) bool { return errors.Is(err, store.ErrDamaged) }
 
 // TestDamage_IsContainedFoundAndRepaired damages the files of stores at random. The store must not
-// end the process, return a wrong value, or lack data without a report. Verify must find the
-// damage. After a repair, Verify must find no damage, and only reported data may be missing.
+// end the process, return a wrong value, or lack data without a report. Verify must find damage that
+// changes a table of Pebble or prevents a read. After a repair, Verify must find no damage, and only
+// reported data may be missing.
 func TestDamage_IsContainedFoundAndRepaired(t *testing.T) {
 	n := *cases
 	switch {

@@ -156,8 +156,9 @@ func (w *world) tableOf(r *varve.Reading) string {
 	return w.tables[i].Name()
 }
 
-// compare reads all data of the world. It fails the test for each wrong value. If lossy is true,
-// it returns the missing readings and items. Otherwise it also fails the test for each of them.
+// compare reads all data of the world, and returns the number of reads that the store refused. It fails
+// the test for each wrong value. If lossy is true, it returns the missing readings and items. Otherwise a
+// missing reading or item fails the test, too.
 func (w *world) compare(t *testing.T, s *local.Store, lossy bool) (refused int, missing []varve.Reading, lost []store.Key) {
 	t.Helper()
 	for i := range w.tables {

@@ -102,8 +102,8 @@ func TestManifests_MatchSchemas(t *testing.T) {
 	}
 }
 
-// TestManifests_RestartOnlyWithoutAnswer checks that only the readiness probe requests /readyz. It fails while a
-// journal is read or a disk is full, and a restart would not help.
+// TestManifests_RestartOnlyWithoutAnswer checks that only the readiness probe requests /readyz. Requests
+// for /readyz fail while a journal is read or a disk is full, and a restart would not help then.
 func TestManifests_RestartOnlyWithoutAnswer(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "packaging/kubernetes/varve.yaml"))
 	if err != nil {

@@ -207,8 +207,9 @@ systemd-analyze security --offline=true --threshold=20 ./`+name+`.service | tail
 	}
 }
 
-// TestUnit_RestartsAfterCrash checks that a crash does not end with the exit code of a mistake in the
-// configuration, which prevents a restart. A crash must leave no core file, which would have readings.
+// TestUnit_RestartsAfterCrash checks lines of the units. Exit code 2 means a mistake in the
+// configuration, and prevents a restart. With GOTRACEBACK=crash, a crash ends with a signal instead of
+// this code. A crash must leave no core file, which would have readings.
 func TestUnit_RestartsAfterCrash(t *testing.T) {
 	for _, name := range []string{"varve.service", "varve-agent.service"} {
 		unit, err := os.ReadFile(filepath.Join(root, "packaging/systemd", name))

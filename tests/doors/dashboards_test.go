@@ -47,8 +47,8 @@ func TestGrafana_EscapesNamesInPaths(t *testing.T) {
 	}
 }
 
-// TestGrafana_CountsOnce checks the totals of a deployment. On DynamoDB, each process reports some gauges for the
-// whole deployment.
+// TestGrafana_CountsOnce checks the totals of a deployment. On DynamoDB, each process reports some gauges
+// for the whole deployment, so the panels must not add these up.
 func TestGrafana_CountsOnce(t *testing.T) {
 	panels := targetsOf(t, "varve-server.json")
 	for title, want := range map[string]string{

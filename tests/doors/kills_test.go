@@ -31,8 +31,8 @@ func number(t *testing.T, name string, usual int) int {
 	return n
 }
 
-// endOfKills returns the time after which no further kill begins. VARVE_WITHIN sets it, as in 1h. Without
-// it, it is a year ahead.
+// endOfKills returns the time after which no further kill begins. The variable VARVE_WITHIN sets it, as
+// in 1h. Without the variable, the time is a year ahead.
 func endOfKills(t *testing.T) time.Time {
 	t.Helper()
 	text := os.Getenv("VARVE_WITHIN")

@@ -64,7 +64,8 @@ func newWorld(t *testing.T, loaded aws.Config) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// process is a consumer that can lose its connection to the registry.
+// process is a consumer that can lose its connection to the registry. Then its calls of Get, Put and
+// Query fail.
 type process struct {
 	store.Items
 	*kinesis.Consumer

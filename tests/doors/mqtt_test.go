@@ -84,9 +84,9 @@ func TestMosquitto_DeliversBurst(t *testing.T) {
 	}
 }
 
-// TestMosquitto_ReportsDrops checks that each message that Mosquitto drops is in the status, and that the
-// condition broker_dropping is set. Mosquitto queues one message for the subscriber, so that it drops some
-// even if the publisher is slow.
+// TestMosquitto_ReportsDrops checks that the status counts each message that Mosquitto drops, and that
+// the condition broker_dropping is set. Mosquitto queues one message for the subscriber, so that it drops
+// some even if the publisher is slow.
 func TestMosquitto_ReportsDrops(t *testing.T) {
 	t.Parallel()
 	b := startMosquitto(t, "max_inflight_messages 1\nmax_queued_messages 1\n")
@@ -131,7 +131,7 @@ func TestAedes_IsReadWithOldVersion(t *testing.T) {
 	}
 }
 
-// TestMosquittoPub_ReachesListener publishes with mosquitto_pub, which prints the reason for a
+// TestMosquittoPub_ReachesListener publishes with mosquitto_pub. It must print the reason for each
 // rejection.
 func TestMosquittoPub_ReachesListener(t *testing.T) {
 	t.Parallel()

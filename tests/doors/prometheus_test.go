@@ -181,8 +181,8 @@ func unequal(got, want map[string][]model.SamplePair) string {
 	return ""
 }
 
-// TestPrometheus_EqualAnswers sends 500 generated queries to Varve and to Prometheus, which have the
-// same samples and the same look-back.
+// TestPrometheus_EqualAnswers sends 500 generated queries to Varve and to Prometheus, which have the same
+// samples and the same look-back. The answers must be equal.
 func TestPrometheus_EqualAnswers(t *testing.T) {
 	w := promWindow()
 	peer := promAPI(t, startPrometheus(t, w))

@@ -38,8 +38,8 @@ func snippets(t *testing.T, origin string) map[string]string {
 	return all
 }
 
-// TestConsoleSnippets_StoreReadings pastes the snippets of the console. The test replaces only the port
-// of MQTT, and sets the variable with the key.
+// TestConsoleSnippets_StoreReadings runs the snippets of the console. Each must store a reading. The test
+// replaces only the port of MQTT, and sets the variable with the key.
 func TestConsoleSnippets_StoreReadings(t *testing.T) {
 	t.Parallel()
 	s := startServer(t, "--set", "mqtt.listen=127.0.0.1:0", "--set", "topics.sensors.pattern=sensors/{device}/{stream}")

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestTools_RetriesFailedDownloads runs tools.sh while the mirror of Debian fails, and then while it works. With
-// CI=true, the failure is one of the script.
+// TestTools_RetriesFailedDownloads runs tools.sh while the mirror of Debian fails, and then while it
+// works. With CI=true, tools.sh must fail while the mirror fails. Otherwise it must succeed without the
+// packages of Debian.
 func TestTools_RetriesFailedDownloads(t *testing.T) {
 	complete := cached(t, ".")
 	home, programs := t.TempDir(), t.TempDir()

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// TestDamage_IsReportedToClients flips a bit on disk. The server must not end. It must refuse reads
-// of the affected device with the code "damaged", serve reads of other devices, and accept writes.
-// It must report the damage to the operator. A restart must change nothing.
+// TestDamage_IsReportedToClients flips a bit on disk. The server must not end. It must refuse a read of
+// all readings of the affected device with the code "damaged", serve reads of other devices, and accept
+// writes. It must report the damage to the operator. A restart must change nothing.
 func TestDamage_IsReportedToClients(t *testing.T) {
 	const devices, n = 5, 20000
 	dir := t.TempDir()

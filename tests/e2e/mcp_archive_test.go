@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// TestMCP_ReadsArchives queries readings that are only in an archive. It uses each tool that has the
-// argument "archive".
+// TestMCP_ReadsArchives queries readings that are only in an archive. Each tool with the argument
+// "archive" must return them if the argument is "true" or "only", and otherwise none of them.
 func TestMCP_ReadsArchives(t *testing.T) {
 	dir := t.TempDir()
 	setClock := func(ahead time.Duration) {

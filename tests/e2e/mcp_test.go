@@ -339,7 +339,7 @@ func TestMCP_ChangesNothing(t *testing.T) {
 // ofNow matches the parts of an answer that depend on the time of the request.
 var ofNow = regexp.MustCompile(`(?m)^(Date|Content-Length): .*$|"listed":"[^"]*"|"used":"[^"]*"|"last_used":"[^"]*"`)
 
-// stateOf returns all lists of a server and some readings, by path.
+// stateOf returns the main lists of a server, and the readings of one device, by path.
 func stateOf(t *testing.T, server, key string) map[string]string {
 	t.Helper()
 	state := map[string]string{}

@@ -174,8 +174,7 @@ func residentMemory(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// raiseFileLimit allows the process to open n files. If that is not permitted, it skips the test,
-// or fails it with CI=true.
+// raiseFileLimit allows the process to open n files. If that is not permitted, it skips the test.
 func raiseFileLimit(t *testing.T, n int) {
 	t.Helper()
 	var limit syscall.Rlimit

@@ -107,10 +107,10 @@ func startAt(t *testing.T, dir string, reach varvetest.Reach, args ...string) *v
 	return s
 }
 
-// TestTLS_ServesWithKeys checks a server with API keys and TLS that other hosts can reach.
-// It writes and reads readings over HTTP/2, with a client that trusts the configured certificate.
-// If the files of the certificate change, the server must use the new certificate for the next
-// connection, unless it cannot read the files.
+// TestTLS_ServesWithKeys checks a server that other hosts can reach. The server has API keys and TLS. The
+// test writes and reads readings over HTTP/2, with a client that trusts the configured certificate. If
+// the files of the certificate change, the server must use the new certificate for the next connection,
+// unless it cannot read the files.
 func TestTLS_ServesWithKeys(t *testing.T) {
 	dir := t.TempDir()
 	key := adminKey(t, dir)

@@ -55,7 +55,7 @@ func TestVolume_KeepsValues(t *testing.T) {
 	v.check(t, start(t, dir))
 }
 
-// at returns the event time of a reading. Devices with an odd number are late, by up to 25 days.
+// at returns the event time of a reading. Devices with an odd number are late, by up to 26 days.
 func (v volume) at(device, i int) time.Time {
 	if device%2 == 1 {
 		return v.base.Add(-time.Duration(i) * 15 * time.Minute)

@@ -33,8 +33,8 @@ func TestPolicies_Suffice(t *testing.T) {
 	router, rotator, reader := parts["router"], parts["rotator"], parts["reader"]
 	url := routerAlone(t, s, newEndpoint(t, e, router))
 
-	// With all three policies, the endpoint refuses nothing, from the creation of the first table until
-	// the rotator has dropped expired tables.
+	// With all three policies, the endpoint must refuse nothing, from the creation of the first table
+	// until the rotator has dropped expired tables.
 	whole := newEndpoint(t, e, router, rotator, reader)
 	dir := t.TempDir()
 	s.configFile(t, dir)
@@ -49,8 +49,8 @@ func TestPolicies_Suffice(t *testing.T) {
 		t.Errorf("a query is answered with %d %s", status, answer)
 	}
 
-	// After the rotator has created the tables, the router can write. The reader can read the
-	// reading, and cannot write.
+	// After the rotator has created the tables, the router must be able to write. The reader must be able
+	// to read the reading, and not to write.
 	if status, answer := write(t, url, "a", time.Now()); status != http.StatusOK {
 		t.Errorf("with its table, a write is answered with %d %s", status, answer)
 	}

@@ -106,8 +106,8 @@ func proxied(t *testing.T, p *planned) []string {
 // secret is the ARN of a secret that the proxy uses.
 const secret = "arn:aws:secretsmanager:" + region + ":" + account + ":secret:proxy"
 
-// sameConfig compares the command of a container with service_config. Only the settings of the
-// server may differ. The parameter "listens" has the expected values of those settings.
+// sameConfig compares the command of a container with service_config. Only server.listen and
+// server.proxied may differ. The parameter "listens" has their expected values.
 func sameConfig(t *testing.T, p *planned, command []string, listens config.Server) error {
 	if len(command) == 0 || command[0] != "serve" {
 		return fmt.Errorf("the command is %v", command)
@@ -136,8 +136,8 @@ func sameConfig(t *testing.T, p *planned, command []string, listens config.Serve
 }
 
 // archive checks the name of the bucket, and that the bucket is private, versioned and encrypted with the
-// user's KMS key. Its policy must have a condition on aws:SecureTransport. It also checks the encryption and the retention of the
-// Kinesis stream.
+// user's KMS key. The policy of the bucket must have a condition on aws:SecureTransport. The Kinesis
+// stream must be encrypted, and retain records for a week.
 func archive(_ *testing.T, p *planned) (wrong []string) {
 	one := func(kind string) map[string]any {
 		all := p.resources(kind)

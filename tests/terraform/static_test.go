@@ -42,8 +42,8 @@ func folders(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// TestTargetGroup_ChecksLiveness checks that no module asks for a health check with /readyz. ECS replaces the tasks
-// that fail it, and all tasks fail /readyz while DynamoDB is unreachable.
+// TestTargetGroup_ChecksLiveness checks that the module service-ecs has no health check with /readyz. ECS
+// replaces tasks that fail a health check, and all tasks fail /readyz while DynamoDB is unreachable.
 func TestTargetGroup_ChecksLiveness(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(modules, "modules", "service-ecs", "*.tf"))
 	if err != nil || len(files) == 0 {

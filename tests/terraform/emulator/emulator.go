@@ -1,8 +1,8 @@
 // Package emulator extends a DynamoDB emulator for Terraform's AWS provider.
 //
-// It adds continuous backups, and warm throughput, for which the provider waits. An [Emulator]
-// passes all other requests to the emulator. An [Endpoint] gives one user access to it, can refuse
-// calls, and records the operations that the user requests. Both are safe for concurrent use.
+// It adds continuous backups, and warm throughput, for which the provider waits. An [Endpoint] gives one
+// user access to an [Emulator]. It can refuse calls, and records the operations that the user requests.
+// Both types are safe for concurrent use.
 package emulator
 
 import (
@@ -49,7 +49,7 @@ type Call struct {
 	Operation string
 	Table     string // "" if the request has no table
 	Index     string
-	Keys      []string // partition keys of the registry items that the request writes
+	Keys      []string // partition keys in Key and Item of the request, without the keys of batches
 }
 
 // Endpoint is an HTTP handler through which one user accesses an emulator. It can refuse
