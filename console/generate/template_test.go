@@ -62,8 +62,8 @@ if (JSON.stringify(plain(want)).length < 500) throw new Error("too little was co
 	}
 }
 
-// TestCompileTemplates_RefusesMistakes compiles templates and scripts with mistakes. htm accepts
-// some of these templates, with another meaning.
+// TestCompileTemplates_RefusesMistakes compiles templates and scripts with mistakes, which must be
+// refused. htm accepts some of these templates, with another meaning.
 func TestCompileTemplates_RefusesMistakes(t *testing.T) {
 	for code, want := range map[string]string{
 		"\n\nhtml`<p>`":        "line 3: a template lacks a closing tag",
