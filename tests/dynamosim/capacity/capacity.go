@@ -8,7 +8,7 @@
 // the numbers, and [Amazon] returns the real ones. The rules, with the pages of Amazon that state
 // them:
 //
-//   - A partition serves 3,000 read and 1,000 write units a second, even during a burst (developer
+//   - A partition serves at most 3,000 read and 1,000 write units a second, even in a burst (developer
 //     guide, "DynamoDB burst and adaptive capacity").
 //   - A provisioned table saves up to 300 s of unused units for bursts (the same page).
 //   - Adaptive capacity gives a partition any share of the table's units immediately (the same

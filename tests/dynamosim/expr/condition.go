@@ -93,7 +93,7 @@ func (p *parser) isOperandInParentheses() bool {
 	return (p.tokens[i].isName() || p.tokens[i].isValue()) && p.tokens[i+1].is(")")
 }
 
-// predicate parses a comparison or a function that returns a boolean.
+// predicate parses a comparison, a condition with BETWEEN or IN, or a function that returns a boolean.
 func (p *parser) predicate() (Condition, error) {
 	if t := p.peek(); t.isName() && p.tokens[p.next+1].is("(") && !t.is("size") {
 		return p.function()

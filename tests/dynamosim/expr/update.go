@@ -93,7 +93,7 @@ func (a *action) fits() bool {
 	return a.v.Kind.IsSet() || a.verb == "ADD" && a.v.Kind == value.Number
 }
 
-// checkOverlap fails if one path of the update contains another.
+// checkOverlap fails if two paths are equal, or if one path contains another.
 func (u *Update) checkOverlap(p *parser) error {
 	if len(u.actions) < 2 {
 		return nil
@@ -155,8 +155,8 @@ func (u *Update) Apply(it value.Item) (value.Item, error) {
 	return next, nil
 }
 
-// order returns the indexes of the actions in the order of execution. List elements are removed
-// last, beginning with the last one.
+// order returns the indexes of the actions in the order of execution. Actions with REMOVE come last, and
+// higher indexes of lists come first among them. So no removal changes the index of a later one.
 func (u *Update) order() []int {
 	indexes := make([]int, len(u.actions))
 	for i := range indexes {
