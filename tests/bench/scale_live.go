@@ -43,7 +43,8 @@ type loadPlan struct {
 	reading func(b []byte, conn, i int) []byte
 }
 
-// drive sends a load until ctx ends. It counts stored and rejected readings.
+// drive sends a load until ctx ends. If the answer to a request has a rejected reading, all readings of
+// the request count as failed.
 func (p *loadPlan) drive(ctx context.Context) (res loadResult, err error) {
 	latencies, errs := make([][]time.Duration, p.conns), make([]error, p.conns)
 	var readings, failed atomic.Int64

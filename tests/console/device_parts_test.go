@@ -152,8 +152,8 @@ func TestDevice_ShowsSeveralDevices(t *testing.T) {
 	}
 }
 
-// TestDevice_WorksWithoutRollups draws a band of a week while roll-ups are off, of a field whose name has
-// a comma. One of the three devices has no readings. The others must be drawn and saved.
+// TestDevice_WorksWithoutRollups turns roll-ups off, and draws a week of a field as a band. The name of
+// the field has a comma. One of the three devices has no readings. The others must be drawn and saved.
 func TestDevice_WorksWithoutRollups(t *testing.T) {
 	w := newWorld(t, "--set", "rollups.enabled=false")
 	for _, device := range []string{"roof", "hall"} {

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// TestDevice_AcceptsAnyName opens a chart of devices and a field whose names have characters with a meaning in
-// addresses, and explains a reading.
+// TestDevice_AcceptsAnyName opens a chart of two devices and a field. Their names have characters with a
+// meaning in addresses. The chart and its requests must have these names, and a click must explain a
+// reading.
 func TestDevice_AcceptsAnyName(t *testing.T) {
 	const first, second = `pump,1~2 %41`, `hall,2`
 	w := newWorld(t)

@@ -79,7 +79,8 @@ func TestRules_OpenThePreviewedAlerts(t *testing.T) {
 	b.wait(`!document.querySelector('[aria-label="delete heat"]')`)
 }
 
-// TestRejects_AreReplayedAndDeleted replays rejects with another time unit, and deletes others.
+// TestRejects_AreReplayedAndDeleted replays three rejects with another time unit, and deletes a fourth
+// one. The replayed readings must be stored.
 func TestRejects_AreReplayedAndDeleted(t *testing.T) {
 	w := newWorld(t)
 	now := time.Now().Unix()

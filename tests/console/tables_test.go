@@ -229,7 +229,7 @@ func TestApply_RefusesChangedPlan(t *testing.T) {
 	b.wait(`document.querySelector("[data-table='` + held + `'].held") && !document.querySelector("[data-of='` + held + `']")`)
 }
 
-// TestHold_AndRestore puts a table on hold, releases it, and restores a retired one.
+// TestHold_AndRestore puts a retired table on hold, releases it, and restores it.
 func TestHold_AndRestore(t *testing.T) {
 	w := newDropWorld(t)
 	var retired string

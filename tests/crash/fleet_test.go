@@ -110,7 +110,7 @@ func (f *fleet) killSome(ctx context.Context, t *testing.T, kills int, giveUp co
 }
 
 // work waits until the servers have acknowledged readingsPerKill new readings, one server has returned
-// all its readings, and the call also() returns true. Then it waits for some further readings, so that
+// all stored readings, and the call also() returns true. Then it waits for some further readings, so that
 // a kill may happen during a read. It returns false if ctx ends first.
 func (f *fleet) work(ctx context.Context, t *testing.T, also func() bool) bool {
 	t.Helper()

@@ -30,8 +30,7 @@ import (
 // of the other two servers are ten minutes fast and ten minutes slow.
 var turnOfMonth = time.Date(2026, 11, 30, 23, 59, 50, 0, time.UTC)
 
-// leaseWatch observes which server holds the rotator's lease, and which servers create and drop
-// tables.
+// leaseWatch observes which server holds the rotator's lease, and records forbidden changes of the lease.
 type leaseWatch struct {
 	order sync.Mutex // locked while a server changes the lease, so that put receives changes in their order
 

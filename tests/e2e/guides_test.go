@@ -90,7 +90,8 @@ func TestGuide_Telegraf(t *testing.T) {
 	checkReadings(t, s, "telegraf", "sensor_01", `"fields":{"humidity":51,"temperature":22.5}`)
 }
 
-// TestGuide_AWSIoT sends the JSON text of the guide for AWS IoT rules, alone and in a batch.
+// TestGuide_AWSIoT sends the JSON text of the guide for AWS IoT rules, alone and in a batch. The reading
+// must be stored once.
 func TestGuide_AWSIoT(t *testing.T) {
 	s := start(t, t.TempDir(), "--set", "aws.iot.accounts=123456789012")
 	body := guide(t, "AWS IoT rules", "json")[0]
@@ -112,7 +113,8 @@ func TestGuide_AWSIoT(t *testing.T) {
 	}
 }
 
-// TestGuide_Cron runs the script of the guide for cron three times, and then its request with curl.
+// TestGuide_Cron runs the script of the guide for cron three times. Each of its readings must be stored
+// once. The request of the guide with curl must send the same readings.
 func TestGuide_Cron(t *testing.T) {
 	s, dir := start(t, t.TempDir()), t.TempDir()
 	blocks := guide(t, "Cron scripts", "sh")
@@ -141,7 +143,8 @@ func TestGuide_Cron(t *testing.T) {
 	}
 }
 
-// TestGuide_InfluxDB copies a measurement from a real InfluxDB with the commands of the guide.
+// TestGuide_InfluxDB copies a measurement from a real InfluxDB twice, with the commands of the guide.
+// Each reading must be stored once.
 func TestGuide_InfluxDB(t *testing.T) {
 	client, daemon := packaged(t, "influx", "influxdb-client"), packaged(t, "influxd", "influxdb")
 	s, dir := start(t, t.TempDir()), t.TempDir()
