@@ -303,8 +303,9 @@ type cell struct {
 	value varve.Value
 }
 
-// addOthers adds the values in the column "others" to a block. These values do not fit into a column of
-// their field. A block can have many such fields with few values each, so memory grows with the values.
+// addOthers adds the values in the column "others" to a block. These values do not fit into a column of their
+// field. A block can have many such fields with few values each, so the map "cells" has entries for values,
+// not for rows.
 func (a *assembly) addOthers(b *block.Block, from, to int) error {
 	c := &a.columns[a.layout.others()]
 	cells := map[string][]cell{} // by name of the field, in the order of the rows

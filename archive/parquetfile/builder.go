@@ -18,11 +18,11 @@ import (
 const GroupRows = 1 << 17
 
 const (
-	// groupBytes is the size of the values from which a row group gets no further row. A row group needs about
-	// 15 times its size while it is written.
+	// groupBytes is the size of values at which a row group is complete. A row group needs about 15 times its
+	// size while it is written.
 	groupBytes = 32 << 20
-	// groupSlots is the product of rows and fields from which a row group gets no further row. A reader needs
-	// about 5 bytes for each field in each row, even if the row lacks the field.
+	// groupSlots is the product of rows and fields at which a row group is complete. A reader needs about 5
+	// bytes for each field in each row, even if the row lacks the field.
 	groupSlots = 16 << 20
 	// partRows is the largest number of rows that are added at a time.
 	partRows = 512

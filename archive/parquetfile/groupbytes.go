@@ -1,8 +1,8 @@
 package parquetfile
 
 const (
-	// slotBytes is the memory of a row in a column that lacks values: its index, its definition, and the buffers
-	// that decode it.
+	// slotBytes is the assumed memory for each row of a column in which some rows have no value. It includes
+	// the index and the definition of the row, and the buffers for decoding.
 	slotBytes = 8
 	// looseBytes is the smallest size of a value in the column "others", as in "a":1 with a comma.
 	looseBytes = 6

@@ -133,7 +133,8 @@ func hasEqualIDs(types map[string]fieldType) bool {
 	return len(ids) < len(types)
 }
 
-// foldName returns the form in which names of columns must differ. SQL ignores case.
+// foldName returns a name in lower case. Names of columns must differ in lower case, because SQL ignores
+// case.
 func foldName(name string) string { return strings.ToLower(name) }
 
 // firstFieldID is the smallest id of the column of a field. All other columns have smaller ids.
