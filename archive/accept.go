@@ -30,7 +30,7 @@ type Acceptance struct {
 	Merged   string // name of the merged archive, or ""
 	Readings int64  // number of readings of the table in the new record
 	Series   int64
-	// Rewrite means that files are damaged, so that the readable readings are copied into another archive.
+	// Rewrite means that files are damaged. Accept then copies the readable readings into another archive.
 	Rewrite bool
 	Damaged []DamagedFile
 
@@ -39,11 +39,12 @@ type Acceptance struct {
 	// an unknown reason. Lost includes them if the series and days are known.
 	Unexplained int64
 	Added       int64 // number of readings by which the stored archive exceeds the present record, for an unknown reason
-	// Lost counts the readings that the new record will lack. The digests of the present record or of another
-	// archive include them. The counts are a minimum, because archives may have different readings of a day.
+	// Lost counts readings of the expected digests that the new record will lack. Digests are expected from
+	// the present record, from the chosen archive if its files are damaged, and from other archives. The
+	// counts are a minimum, because archives may have different readings of a day.
 	Lost Missing
-	// Changed has further days on which the present record or another archive has other readings, and counts
-	// these other readings.
+	// Changed has the days that are not in Lost, but on which an expected digest differs. It counts the
+	// readings of that digest.
 	Changed Missing
 	// DaysUnknown means that readings may be missing, and that the digests with their series and days are lost.
 	DaysUnknown bool
@@ -56,7 +57,7 @@ type Acceptance struct {
 	InTable   Missing // readings that only the table has; Accept does not change the table
 
 	chosen  candidate
-	differs bool   // the chosen archive neither equals the present record nor has replaced it because of an erasure
+	differs bool   // an archive is recorded, and the chosen one has other readings for a reason other than an erasure
 	digest  string // digest of all readings that the record will have
 }
 
@@ -212,7 +213,8 @@ func (a Acceptor) plan(ctx context.Context, t grid.Table, in *store.Info) (*Acce
 // a retry may find the content.
 func isAbsent(err error) bool { return isContent(err) || errors.Is(err, objectstore.ErrMissing) }
 
-// choose finds the stored archive to accept: the latest whole one, or else the latest one.
+// choose sets the stored archive that the plan accepts: the latest whole one, or else the latest one. It also
+// adds the differences from the record and from other archives to the plan.
 func (a Acceptor) choose(ctx context.Context, p *Acceptance) error {
 	list, unread, err := a.candidates(ctx, &p.Record)
 	if err != nil {
@@ -259,9 +261,10 @@ func (e *TableEntry) equals(readings int64, digest string) bool {
 // deletes nothing, and changes nothing in the table. A repeated call with the digest of the accepted
 // plan succeeds.
 //
-// It fails with varve.Conflict if the plan has changed, or if the stored archive differs from the record
-// while the archive or the table is on hold. The caller makes sure that no other job writes, merges or
-// deletes archives.
+// It fails with varve.Conflict if the plan has changed, or if the archive equals the record already. It also
+// does so if the stored archive differs from the record while the archive or the table is on hold, or if an
+// erasure seems to have added readings. The caller makes sure that no other job writes, merges or deletes
+// archives.
 func (a Acceptor) Accept(ctx context.Context, t grid.Table, in *store.Info, digest string) (Record, error) {
 	r, err := a.accept(ctx, t, in, digest)
 	if err != nil {

@@ -58,8 +58,8 @@ func (c *candidate) mayFollow(r *Record) bool {
 	}
 }
 
-// candidates returns the stored archives that may be accepted for a record, the latest first, and the
-// manifests that cannot be read.
+// candidates returns the stored archives that may be accepted for a record, the latest first. The result
+// "unread" has the manifests that cannot be read and may be later than the record.
 func (a Acceptor) candidates(ctx context.Context, r *Record) (list []candidate, unread []OtherArchive, err error) {
 	var keys []string
 	err = a.opts.Objects.List(ctx, monthDir(r.Dir), func(o objectstore.Object) error {

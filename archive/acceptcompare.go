@@ -34,7 +34,8 @@ func (a Acceptor) compareArchives(ctx context.Context, p *Acceptance, others []c
 }
 
 // addDay adds a series and day to the lost ones if readings are missing, and to the changed ones if only the
-// content differs. The argument "expected" has the digests of other archives.
+// content differs. The argument "expected" has the digests of this day from the archives that expectations
+// returns.
 func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.DayDigest) {
 	lost, changed := int64(0), int64(0)
 	for i := range expected {
@@ -60,7 +61,7 @@ func (p *Acceptance) addDay(expected []parquetfile.DayDigest, got parquetfile.Da
 //   - the chosen archive, if its files are damaged,
 //   - each archive in the argument "others".
 //
-// The plan reports digests that are lost.
+// If digests are missing or damaged, the result lacks them, and the plan reports them.
 func (a Acceptor) expectations(ctx context.Context, p *Acceptance, others []candidate) (archives []*expectedDays, own bool, err error) {
 	add := func(m *Manifest, dir string) (lost, err error) {
 		days, err := a.files.openDays(ctx, m, dir)

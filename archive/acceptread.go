@@ -54,7 +54,8 @@ func (o *files) eachReadable(ctx context.Context, m *Manifest, dir string, each 
 }
 
 // acceptReadable copies the readable readings of the chosen archive into another archive of the table, and
-// records it. The damaged files stay. If the table had no record, a failure leaves none.
+// records it. The damaged files stay. If the table had no record, acceptReadable removes the record of a
+// failed copy.
 func (a Acceptor) acceptReadable(ctx context.Context, p *Acceptance) (Record, error) {
 	r, err := a.copyReadable(ctx, p)
 	if err != nil && p.Record.State == "" && r.version > 0 {

@@ -71,9 +71,9 @@ func (a *Archiver) Catalog() Catalog { return a.catalog }
 // Objects returns the object store with the files.
 func (a *Archiver) Objects() objectstore.Store { return a.opts.Objects }
 
-// Archive makes sure that a table has a verified archive with all its readings, and returns its record. If the
-// table lacks readings of its recorded archive, the next archive has the readings of both. So only an erasure
-// removes readings from an archive.
+// Archive makes sure that a table has a verified archive with all its readings, and returns its record. If
+// the table lacks readings of its recorded archive, and this archive is whole, the next archive has the
+// readings of both.
 //
 // The caller makes sure that no reading is written to the table any more. Archive reads the table unless Check
 // accepts its archive.
@@ -214,7 +214,7 @@ func (a *Archiver) claim(ctx context.Context, r *Record, attempt string, generat
 	return nil
 }
 
-// finish records that a table is archived, and deletes files of other attempts.
+// finish deletes the leftovers of the record's attempts, and then records that the table is archived.
 func (a *Archiver) finish(ctx context.Context, r *Record, m *Manifest, begin time.Time, body []byte) error {
 	if err := a.deleteLeftovers(ctx, r); err != nil {
 		return fmt.Errorf("delete files of earlier attempts: %w", err)
@@ -259,8 +259,8 @@ func (a *Archiver) deleteLeftovers(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// attemptsWithManifest returns the attempts that manifests name. It reads the manifests up to the
-// generation of the record.
+// attemptsWithManifest returns the attempts that manifests of the table's own archives name. It reads the
+// manifests with numbers up to r.Generation or r.Tried, whichever is higher.
 func (o *files) attemptsWithManifest(ctx context.Context, r *Record) (map[string]bool, error) {
 	whole := map[string]bool{}
 	numbers, err := o.generations(ctx, r)

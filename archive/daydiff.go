@@ -4,9 +4,9 @@ import (
 	"github.com/varvedb/varve/archive/parquetfile"
 )
 
-// dayDiff compares counted series and days with the digests of archives. All are in ascending
-// order. It calls the function "report" for each series and day of any side, with the digests of
-// the archives that have it.
+// dayDiff compares counted series and days with the digests of archives. All are in ascending order. It calls
+// the function "report" for each series and day that was counted or that an archive has, with the digests of
+// these archives.
 type dayDiff struct {
 	archives []*expectedDays
 	report   func(expected []parquetfile.DayDigest, got parquetfile.DayDigest)

@@ -14,9 +14,10 @@ type SeriesCount struct {
 	Readings int64
 }
 
-// CountDevice returns how many readings of a device an archive has in the days of a window, by series.
-// It also reports whether other archives or attempts of the table exist, because these may have further readings. It
-// reads the digests of the archive, and no readings. It fails if the archive is being written or deleted.
+// CountDevice returns how many readings of a device an archive has in the days of a window, by series. It
+// also reports whether other archives or attempts of the table may exist, because these may have further
+// readings. It reads the digests of the archive, and no readings. It fails if the archive is being written or
+// deleted.
 func (a *Archiver) CountDevice(ctx context.Context, r *Record, tenant, device string, w varve.Window) (counts []SeriesCount, earlier bool, err error) {
 	if err := r.checkWhole(); err != nil {
 		return nil, false, err

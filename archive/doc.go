@@ -16,9 +16,8 @@
 //
 //   - An object is never overwritten. A new attempt has new names.
 //   - A record gets the state archived only after all files were read back, decoded and recounted.
-//   - Before the end of the retention, only leftovers and replaced archives are deleted. Leftovers
-//     are files of attempts in a record that no manifest names. Merges and erasures replace
-//     archives.
+//   - Before the end of the retention, only leftovers and replaced archives are deleted. Leftovers are files
+//     of recorded attempts without a manifest. Merges and erasures replace archives.
 //   - A merged archive is deleted only if each of its tables has another archive, or has expired.
 //
 // A failed call may be repeated. A process may die between any two steps: the next run completes

@@ -17,8 +17,9 @@ import (
 // Erase rewrites the archives of tables without the covered readings. It returns the number of erased readings
 // by table. All other readings stay as they are. Tables of one merged archive should be erased in one call.
 //
-// Before each rewrite, Erase calls the function "begin" unless it is nil, and fails if it fails. So the caller
-// can record that readings are being erased. If no archive has covered readings, "begin" is not called.
+// Before each rewrite, Erase calls the function "begin" unless it is nil, and fails if "begin" fails. So the
+// caller can record that readings are being erased. If no archive has covered readings, "begin" is not
+// called.
 //
 // The new files are read back and recounted before the records change. After that, the files of all earlier
 // archives of the tables are deleted. Erase may be repeated after an interruption. It fails with a
@@ -257,9 +258,9 @@ func (a *Archiver) putNextManifest(ctx context.Context, r *Record, m *Manifest) 
 	}
 }
 
-// deleteEarlier deletes the archives with lower numbers. A manifest is deleted after the files that it
-// names. If the present archive is not whole, nothing is deleted. The files of the present archive stay, even if
-// a copy of its manifest has a lower number.
+// deleteEarlier deletes the table's own archives except the present one. A manifest is deleted after the
+// files that it names. If the present archive is not whole, nothing is deleted. The files of the present
+// archive stay, even if a copy of its manifest has another number.
 func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 	numbers, err := a.files.generations(ctx, r)
 	if err != nil {
@@ -306,8 +307,8 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// hasEarlier reports whether archives with lower numbers exist. If the record points to a merged archive, it
-// reports whether any archive of the table alone exists.
+// hasEarlier reports whether the table has own archives except the present one. If the record points to a
+// merged archive, hasEarlier reports whether any own archive exists.
 func (a *Archiver) hasEarlier(ctx context.Context, r *Record) (bool, error) {
 	numbers, err := a.files.generations(ctx, r)
 	if err != nil {

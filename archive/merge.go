@@ -20,7 +20,8 @@ const (
 	mergedBytes = 1 << 30
 	// mergedTables is the largest number of tables of a merged archive.
 	mergedTables = 32
-	// mergedRows bounds the rows in memory during a merge: one row group of each table.
+	// mergedRows bounds the rows in memory during a merge, which decodes one row group of each table at a
+	// time.
 	mergedRows = 8 * parquetfile.GroupRows
 )
 

@@ -8,13 +8,13 @@ import (
 	"github.com/varvedb/varve/archive/parquetfile"
 )
 
-// mergedMemory bounds the decoded bytes in memory during a merge: one row group of each table. It is eight row
-// groups with as many bytes of values as a row group may have.
+// mergedMemory bounds the decoded bytes in memory during a merge, which decodes one row group of each table
+// at a time. It is eight row groups with as many bytes of values as a row group may have.
 const mergedMemory = 256 << 20
 
-// splitByMemory divides records to be merged into groups of bounded memory. A record that is alone then is
-// left out. Compressed sizes do not bound the memory: texts may be a hundred times as large decoded,
-// and missing values a thousand times.
+// splitByMemory divides records to be merged into groups of bounded memory. A record that is then alone in
+// its group is left out. Compressed sizes do not bound the memory: texts may be a hundred times as large
+// decoded, and missing values a thousand times.
 func (a merger) splitByMemory(ctx context.Context, records []Record) (groups [][]Record, err error) {
 	from, size := 0, int64(0)
 	for i := range records {

@@ -44,8 +44,8 @@ type Merged struct {
 	version int64
 }
 
-// NameOfMerged returns the name of the merged archive with a prefix of keys, as in Record.Merged. The
-// result for an empty prefix is empty.
+// NameOfMerged returns the name of the merged archive whose keys begin with a prefix, as in Record.Merged.
+// The result for an empty prefix is empty.
 func NameOfMerged(dir string) string {
 	_, name, _ := strings.Cut(path.Base(dir), "table=")
 	return name

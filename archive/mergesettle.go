@@ -29,9 +29,10 @@ func (a merger) settleAll(ctx context.Context, existing []grid.Table) error {
 	return errors.Join(errs...)
 }
 
-// settleMerged completes a merge: all records point to the merged archive, and the files that it has
-// replaced are deleted. These files stay while one of the tables exists or has an archive on hold. A merged
-// archive to which no record points is deleted instead.
+// settleMerged completes a merge. It points the other records with the same readings to the merged archive,
+// and deletes the files that the archive has replaced. The files stay while an archive of one of the tables
+// is on hold, or while a table with such a record exists. A merged archive to which no record points is
+// deleted instead, unless it is damaged.
 func (a merger) settleMerged(ctx context.Context, m *Merged, existing []grid.Table) error {
 	records, err := a.recordsOf(ctx, m)
 	if err != nil {
@@ -166,8 +167,8 @@ func (a merger) deleteEqual(ctx context.Context, r *Record, manifest []byte) err
 	return a.opts.Objects.Delete(ctx, r.singleKey())
 }
 
-// deleteSingle deletes the files of a table's own archive, whose readings are in a merged one. The caller
-// has checked that the files of the merged archive are whole.
+// deleteSingle deletes the files of the table's own archives, and records that they are deleted. Their
+// readings are in a merged archive. The caller has checked that its files are whole.
 func (a merger) deleteSingle(ctx context.Context, r *Record) error {
 	files, manifests, err := a.files.ownObjects(ctx, r)
 	if err != nil {

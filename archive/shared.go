@@ -12,8 +12,8 @@ import (
 )
 
 // SharedReads reads the tables of one query. Tables of one merged archive share its manifest and its row
-// groups, so that these are requested once. It retains a decoded row group until no table needs it any more.
-// Readers of different tables may be used concurrently.
+// groups. SharedReads retains a decoded row group while a table may need it, up to a limit. A dropped row
+// group is requested once more. Readers of different tables may be used concurrently.
 type SharedReads struct {
 	reader   *Reader
 	limit    int64 // largest number of retained rows
@@ -94,7 +94,8 @@ func (c *SharedReads) Estimate(ctx context.Context, rec *Record, rng store.Range
 	return requests, nil
 }
 
-// estimate returns the number of further requests that row groups need.
+// estimate returns the number of requests that row groups need. It does not count requests that an earlier
+// call has counted.
 func (g *sharedGroups) estimate(left []group) (requests int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -124,7 +125,8 @@ func (g *sharedGroups) runFrom(first group) run {
 	return run{first.file, first.index, first.index}
 }
 
-// load sets the manifest. The argument s is the first reader of the merged archive.
+// load sets the manifest, the row groups and the pending tables. The argument s is the first reader of the
+// merged archive.
 func (g *sharedGroups) load(m *Manifest, s *SeriesReader) error {
 	tables, err := m.tables()
 	if err != nil {

@@ -153,8 +153,8 @@ func (u *union) add(r *varve.Reading) error {
 	return u.to(r)
 }
 
-// mayHaveMore reports whether one of the table's own archives may have readings that the recorded archive lacks.
-// A damaged archive may have been replaced by one of a recreated table.
+// mayHaveMore reports whether one of the table's own archives may have readings that the recorded archive
+// lacks. For example, an archive of a recreated table may have replaced a damaged one.
 func (o *files) mayHaveMore(ctx context.Context, r *Record) (bool, error) {
 	numbers, err := o.generations(ctx, r)
 	if err != nil {
@@ -183,7 +183,7 @@ func (o *files) mayHaveMore(ctx context.Context, r *Record) (bool, error) {
 }
 
 // exceeds reports whether an archive has a series and day with other readings than the recorded archive, or
-// whether its digests cannot be read.
+// whether its digests are missing or damaged.
 func (o *files) exceeds(ctx context.Context, other *stored, r *Record) (bool, error) {
 	m, err := o.manifest(ctx, r)
 	if err != nil {

@@ -10,16 +10,16 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// Unrecorded is an object in the folders of an archive that no record names.
+// Unrecorded is an object that no record names, in the folders of an archive.
 type Unrecorded struct {
 	Key  string
 	Size int64
 }
 
-// ListUnrecorded returns the objects in the folders of a table's archive that no record names,
-// sorted by key. Examples are leftovers of interrupted merges, archives that the registry does not
-// know, and objects of other programs. It includes the folders of merged archives that may have
-// readings of the table. It deletes nothing.
+// ListUnrecorded returns the objects that no record names, in the folders of a table's archive, sorted by
+// key. Examples are leftovers of interrupted merges, archives that the registry does not know, and objects of
+// other programs. It includes the folders of merged archives that may have readings of the table. It deletes
+// nothing.
 func ListUnrecorded(ctx context.Context, a *Archiver, r *Record) (list []Unrecorded, err error) {
 	named, err := namedObjects(ctx, a, r)
 	if err != nil {
@@ -40,7 +40,8 @@ func ListUnrecorded(ctx context.Context, a *Archiver, r *Record) (list []Unrecor
 	return list, err
 }
 
-// namedObjects returns the keys of manifests, and the folders with attempts, that records name.
+// namedObjects returns the keys of the manifests that records name. For each attempt that a record names, it
+// also has the folder with the attempt appended.
 func namedObjects(ctx context.Context, a *Archiver, r *Record) (map[string]bool, error) {
 	named := map[string]bool{}
 	for _, attempt := range r.Attempts {
