@@ -31,8 +31,8 @@ type changed struct {
 	hours []hours // ranges of event hours, in order and without overlaps
 }
 
-// readBatch reads the markers of the next batch. If the cursor is in the middle of a batch, it reads
-// the batch with the range of the cursor.
+// readBatch reads the markers of the next batch, from the memory of the tracker if it has them. If the cursor
+// is in the middle of a batch, it reads the batch with the range of the cursor.
 func (r *Rows) readBatch(ctx context.Context) (*batch, error) {
 	b := &batch{from: r.at.Since.UnixMilli(), to: r.end}
 	if !r.at.Until.IsZero() {
@@ -80,8 +80,9 @@ func (r *Rows) readBatch(ctx context.Context) (*batch, error) {
 // continueBatch reads the markers of a batch from the device of the cursor on. It omits that device if all
 // of the device's readings were returned.
 //
-// The last minute may have had no end when the batch was first read, and any number of markers since. So a
-// part of its devices is read. Only their markers of earlier minutes belong to the result.
+// The last minute may not have ended when the batch was first read, and may have any number of markers by
+// now. So only its first markers are read. If more follow, the batch omits the devices after the last one
+// that was read, also for earlier minutes.
 func (r *Rows) continueBatch(ctx context.Context, b *batch) error {
 	first, last := minuteOf(b.from), minuteOf(b.to-1)
 	from := deviceKey(last, r.at.Device)
@@ -154,8 +155,9 @@ func (r *Rows) minutes(ctx context.Context, b *batch) (list []int64, more bool, 
 // marker is at the given sort key, or after it. The result "more" reports whether others follow. For a
 // device and a minute, markers returns all markers or none.
 //
-// If "all" is set, it returns all markers of the range, whose minutes are settled. It then fails if the range
-// has more than twice batchMarkers: no answer had a cursor with such a range, so a client has forged the cursor.
+// If "all" is set, the minutes of the range must be settled, and markers returns all their markers. It then
+// fails if the range has more than twice batchMarkers. No answer had a cursor with such a range, so a client
+// has forged the cursor.
 func (r *Rows) markers(ctx context.Context, first, last int64, from string, all bool) (list []marker, more bool, err error) {
 	s := r.q.Stream
 	span := registry.Span{PKs: s.shards(), From: max(minuteText(first), from), To: minuteText(last + 1), Limit: batchMarkers, Consistent: true}

@@ -138,8 +138,8 @@ func (c *Cluster) Settled(ctx context.Context) (time.Time, Epoch, error) {
 			return time.Time{}, Epoch{}, err
 		}
 		if ro.epoch != epoch {
-			// Another member began an epoch, and lowered its record before. Read all records once
-			// more, because ro may have its earlier record.
+			// Another member began an epoch. Before that, it stored an earlier arrival in its record. Read
+			// all records once more, because ro may lack this change.
 			c.mu.Lock()
 			c.epoch = ro.epoch
 			c.mu.Unlock()

@@ -127,8 +127,8 @@ func (h *Horizon) Admit(ctx context.Context, arrived time.Time) (by time.Time, e
 	return by, h.checkArrival(arrived)
 }
 
-// checkArrival fails if the arrival of a write may be settled already, because it was assigned before
-// Open succeeded.
+// checkArrival fails if the arrival of a write may be settled already, because it was assigned before Open
+// succeeded. After a reset of the clock, it accepts all arrivals.
 func (h *Horizon) checkArrival(arrived time.Time) error {
 	if arrived.UnixMilli() < h.safe.Load() && h.router.ClockResets() == 0 {
 		return varve.Errorf(varve.Unavailable, "the arrival of the write is settled already: retry")

@@ -90,8 +90,8 @@ func recordIndex(ctx context.Context, items store.Items, s Stream, from time.Tim
 	return nil
 }
 
-// shortened returns the retention that applied before it was raised, as long as the present retention
-// still includes the time of the increase. Afterward it returns retention.Forever: no limit.
+// shortened returns the retention that applied before it was raised, as long as the present retention still
+// includes the time of the increase. Otherwise it returns retention.Forever, which means no limit.
 func (ix *index) shortened(now time.Time) time.Duration {
 	if ix.raised.IsZero() || !ix.raised.After(retention.Cutoff(now, ix.keep)) {
 		return retention.Forever

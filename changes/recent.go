@@ -35,9 +35,9 @@ func (l *recentDevices) remove(d *trackedDevice) {
 	d.prev, d.next = nil, nil
 }
 
-// changedSince returns the devices with an arrival at the start of the range [from, to) or later. It
-// returns false if the range spans several minutes, or if memory lacks some of these devices or their
-// hours. Then the caller reads the markers in the store.
+// changedSince returns the devices with an arrival at the start of the range [from, to) or later. It returns
+// false if memory may lack some of these devices or their hours. This is so if the range spans several
+// minutes, unless nothing arrived since its start. Then the caller reads the markers in the store.
 //
 // No other process may write to the store.
 func (t *Tracker) changedSince(s Stream, from, to int64) (list []changed, ok bool) {

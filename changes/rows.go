@@ -52,8 +52,8 @@ func (r *Rows) Next(ctx context.Context) ([]varve.Reading, error) {
 // Cursor returns the cursor after the readings that Next returned.
 func (r *Rows) Cursor() Cursor { return r.at }
 
-// More reports whether further settled readings may exist. They do within the range of a cursor, even if Next
-// cannot return them yet: see isAhead.
+// More reports whether further settled readings may exist. It returns true if the cursor is within a range,
+// even if Next cannot return the readings of the range yet: see isAhead.
 func (r *Rows) More() bool {
 	return !r.at.Until.IsZero() || r.at.Since.UnixMilli() < r.end
 }

@@ -21,8 +21,8 @@ const (
 	// maxSpans is the maximum number of markers that one write puts for a series. Beyond it, markers
 	// cover the hours between the readings, too.
 	maxSpans = 16
-	// fewSpans is the number of markers of a series in one minute after which each further marker covers
-	// a week.
+	// fewSpans is the number of markers of a series in one minute after which further markers cover whole
+	// weeks, except near the arrival.
 	fewSpans = 4
 	// liveHours is the number of hours before and after the arrival whose markers cover one hour.
 	// Markers of other hours cover whole days or weeks, so an upload of many days needs few of
@@ -64,7 +64,8 @@ type trackedStream struct {
 	last    int64 // the last arrival, in milliseconds since 1970
 	devices map[string]*trackedDevice
 	recent  recentDevices
-	// forgot is the last minute in which a device was forgotten. Memory is complete for later minutes.
+	// forgot is the minute of the stream's last arrival when a device was last forgotten. Memory is complete
+	// for later minutes.
 	forgot int64
 }
 
@@ -211,15 +212,15 @@ func (t *Tracker) recordStream(ctx context.Context, s Stream, from time.Time) er
 	return t.o.Items.Delete(ctx, s.indexKey())
 }
 
-// isOpen reports whether this process has recorded the index of a stream.
+// isOpen reports whether openStream has succeeded for a stream in this process.
 func (t *Tracker) isOpen(s Stream) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.streams[s] != nil
 }
 
-// findUnmarked finds the hours of series that have no marker in the minute. It also records the
-// arrival as the last arrival of these series, before the readings can be read.
+// findUnmarked finds the hours of series that have no marker in the minute. It also records the arrival as
+// the last one of each stream and of each remembered device, before the readings can be read.
 func (t *Tracker) findUnmarked(q *markRequest, readings []varve.Reading, verdicts []varve.Verdict) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -59,7 +59,7 @@ func (r *Reader) AwaitSettled(ctx context.Context) error {
 	}
 }
 
-// mayHave reports whether a stream has settled changes since a cursor.
+// mayHave reports whether a stream may have settled changes since a cursor.
 func (r *Reader) mayHave(ctx context.Context, q Query, since Cursor) bool {
 	end, _, err := r.o.Settled.Settled(ctx)
 	if err != nil {
