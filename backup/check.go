@@ -7,7 +7,8 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// Problem is a file of a backup that cannot be read, or whose size or checksum differs from the manifest.
+// Problem describes a file of a backup. The file cannot be read, or its size or checksum differs from the
+// manifest.
 type Problem struct {
 	File    *File
 	Backups []string // names of the backups that need the file

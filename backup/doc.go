@@ -12,9 +12,9 @@
 //
 // These rules always hold:
 //
-//   - A file is written once, and never changed or replaced. Most files of a snapshot are the same
-//     as in an earlier one, so a backup copies only the changed files. Files whose name, size and
-//     time of modification equal those in the last manifest are not read.
+//   - An intact file is written once, and never changed or replaced. Most files of a snapshot are the same as
+//     in an earlier one, so a backup copies only the changed files. Files whose name, size and time of
+//     modification equal those in the last manifest are not read.
 //   - The manifest is written after all files were written and read back. So an interrupted backup
 //     has no manifest, and the next backup uses the files that it wrote.
 //   - A folder in which a restore was interrupted cannot be served: see [Place.Restore].

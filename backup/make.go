@@ -210,7 +210,8 @@ func (m *maker) addFile(dir string, f *File) error {
 }
 
 // checkStored reports whether the place has an intact copy of a file. If no backup lists the file,
-// checkStored reads it, because its writer may have ended before the check. It deletes a file with other bytes.
+// checkStored reads it, because the process that wrote it may have died before reading it back. It deletes a
+// file with other bytes.
 func (m *maker) checkStored(f *File) (bool, error) {
 	key := f.key()
 	if _, ok := m.stored[key]; !ok {

@@ -20,8 +20,8 @@ const (
 // Restore writes the files of a backup into a folder, which must be empty or missing, and checks
 // them. Then it calls the function "finish", which may change the restored store and may be nil.
 //
-// Until this function returns nil, the folder has the file VARVE.restoring in place of VARVE. So if
-// Restore fails or is interrupted, no server can start with the folder.
+// Until "finish" returns nil, the folder has the file VARVE.restoring in place of VARVE. So if Restore fails
+// or is interrupted, no server can start with the folder.
 func (p *Place) Restore(ctx context.Context, m *Manifest, dir string, finish func() error) error {
 	names, err := os.ReadDir(dir)
 	switch {
