@@ -18,6 +18,6 @@
 //   - Late and early readings count as current ones.
 //   - No store is read or changed.
 //
-// A simulation fails only if its context ends. The functions have no state, except [Assume], which
-// changes the map that it gets.
+// A simulation fails only if its context ends. The functions change nothing, except [Assume], which changes
+// the map that it gets.
 package calendar
