@@ -19,7 +19,7 @@ type foundArchive struct {
 	merged string  // prefix of the merged archive that has the table's readings; "" if the archive is single
 	hold   string  // reason of the hold on the table or its archive; "" if neither is on hold
 	counts []Count // numbers of readings by stream, in all days that the window touches
-	// earlier means that earlier archives of the table exist, which may have readings of the target.
+	// earlier means that other archives of the table may exist, with readings of the target.
 	earlier bool
 }
 

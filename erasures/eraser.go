@@ -34,7 +34,8 @@ type Options struct {
 	// aggregates.
 	Alone func(func() error) error
 	// AloneWithArchives calls a function while no other job writes, merges or deletes archives. If such a job
-	// runs, it fails, and the erasure is retried. If AloneWithArchives is nil, no such job exists.
+	// runs, AloneWithArchives fails, and the erasure is retried. If AloneWithArchives is nil, no such job
+	// exists.
 	AloneWithArchives func(ctx context.Context, do func(context.Context) error) error
 	Now               func() time.Time
 	// LastArrival returns the last arrival that stored readings may have. After the clock was set back, the

@@ -45,7 +45,8 @@ type Plan struct {
 	Traces
 }
 
-// Readings returns the number of readings that can be erased now, and the number of readings on hold.
+// Readings counts the readings in tables. It returns the number that can be erased now, and the number on
+// hold.
 func (p *Plan) Readings() (erasable, held int64) {
 	for i := range p.Tables {
 		if p.Tables[i].Hold == "" {

@@ -202,8 +202,9 @@ func (p *pass) eraseSeries(ctx context.Context, in *store.Info, stream int) (int
 	return 0, nil
 }
 
-// begin records that readings are being deleted. So an interruption can neither leave roll-ups or other
-// records of deleted readings, nor end the erasure before the delay after the last deletion.
+// begin records that readings are being deleted. So after an interruption, a later pass still deletes the
+// roll-ups and other records of deleted readings. The erasure then waits for the full delay after its last
+// deletion.
 func (p *pass) begin(ctx context.Context) error {
 	r := p.record
 	if r.rollupsDue && r.State == Erasing {
