@@ -37,8 +37,8 @@ func (l *pageLimit) adapt(bytes int64) {
 	}
 }
 
-// readAnswer reads an answer to its end. It reuses the memory of the buffer. If the argument "bounded" is true, it
-// fails with errLongPage after maxPageBytes. Pages of one reading are not bounded.
+// readAnswer reads an answer to its end. It reuses the memory of the buffer. If the argument "bounded" is
+// true, it fails with errLongPage after maxPageBytes. Callers do not bound a page of one reading.
 func readAnswer(body io.Reader, buffer []byte, bounded bool) ([]byte, error) {
 	b := bytes.NewBuffer(buffer[:0])
 	if bounded {

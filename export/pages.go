@@ -81,7 +81,7 @@ func (r *pageReader) requestPages(ctx context.Context, devices []string) error {
 	return nil
 }
 
-// requestPage requests a page. It repeats the request if the answer is cut off.
+// requestPage requests a page. It repeats the request if the answer is cut off or too long.
 func (r *pageReader) requestPage(ctx context.Context) (p page, err error) {
 	for tries := 1; ; tries++ {
 		p, err = r.requestOnce(ctx)
