@@ -4,9 +4,9 @@
 //
 // [Open] returns a [Folder], and [Check] tests a folder without creating it.
 //
-// A file with the name of an object is always complete, and no file is ever replaced. If a process
-// is killed, its temporary file remains. Open deletes such files after a day. A failed write may
-// leave the complete object. A Folder is safe for concurrent use, also by several processes.
+// A file with the name of an object is always complete, and no file is ever replaced. If a process is killed,
+// its temporary file remains. List deletes such files after a day, in the folders that it reads. A failed
+// write may leave the complete object. A Folder is safe for concurrent use, also by several processes.
 package folder
 
 import (
@@ -183,9 +183,9 @@ func (f *Folder) Stat(ctx context.Context, key string) (o objectstore.Object, er
 	return objectstore.Object{Key: key, Size: n, SHA256: hex.EncodeToString(sum.Sum(nil))}, err
 }
 
-// List implements objectstore.Store. Files whose names begin with a dot are not objects. In the folders that List
-// reads, it deletes the temporary files of processes that were killed more than a day ago: a search at each
-// Open would read all folders.
+// List implements objectstore.Store. Files whose names begin with a dot are not objects. In the folders that
+// List reads, it deletes the temporary files of processes that were killed more than a day ago. Open does not
+// delete them, because it would have to read all folders.
 func (f *Folder) List(ctx context.Context, prefix string, each func(objectstore.Object) error) error {
 	dir := prefix[:strings.LastIndexByte(prefix, '/')+1]
 	start, err := f.path(strings.TrimSuffix(dir, "/"))
