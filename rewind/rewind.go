@@ -1,4 +1,4 @@
-// Package rewind removes the readings that arrived after a given time from a restored store.
+// Package rewind removes, from a restored store, the readings that arrived after a given time.
 //
 //	backup ──restore──▶ store of the backup ──Run──▶ readings that had arrived by the time
 //
@@ -49,7 +49,7 @@ type Report struct {
 	Kept bool
 }
 
-// Run removes the readings that arrived after a time from tables and from roll-ups.
+// Run removes readings with an arrival after the argument "arrived" from tables and from roll-ups.
 func Run(ctx context.Context, st Store, now, arrived time.Time) (Report, error) {
 	r := run{store: st, arrived: arrived}
 	tables, err := st.Tables(ctx, store.Filter{Any: true, Window: varve.AllTime(), Details: true, Fresh: true})
@@ -140,8 +140,8 @@ func (r *run) findKept(ctx context.Context, in *store.Info) error {
 	return err
 }
 
-// findLater reports whether a table has readings of a series that arrived after the time to which the store is
-// rewound.
+// findLater reports whether a table has readings of a series that arrived after the time to which the store
+// is rewound. It also updates r.First and r.Kept.
 func (r *run) findLater(ctx context.Context, in *store.Info, s varve.Series) (later bool, err error) {
 	of := store.Range{Table: in.Table, Series: s, Window: varve.AllTime(), Consistent: true}
 	var page store.Page
