@@ -163,9 +163,9 @@ func (r *Router) ArriveFrom(t time.Time) {
 	r.arrivals.floor = max(r.arrivals.floor, t.UnixMilli())
 }
 
-// LastArrival returns the latest arrival of all past writes and of a write that begins now. The arrival can be
-// later than the clock if the clock was set back, or if ArriveFrom set a later time. It exceeds the clock by
-// at most lease.MaxClockSkew.
+// LastArrival returns the latest arrival of past writes and of a write that begins now. It ignores arrivals
+// that exceed the clock by more than lease.MaxClockSkew. The result can be later than the clock if the clock
+// was set back, or if ArriveFrom set a later time.
 func (r *Router) LastArrival() time.Time {
 	c := r.arrivals
 	c.mu.Lock()

@@ -125,7 +125,8 @@ func (q *Request) markReadings(ctx context.Context, readings []varve.Reading, ve
 
 var errTooLong = errors.New("the store took too long: retry")
 
-// Check sets the verdict of readings that can never be stored, as Write does. It stores nothing.
+// Check rejects invalid readings, and readings too far in the future, as Write does. It normalizes readings
+// in place, and stores nothing.
 func (q *Request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
 	for i := range readings {
 		if verdicts[i].Outcome == 0 {
@@ -134,8 +135,8 @@ func (q *Request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// judge sets the arrival of a reading. It returns a rejecting verdict if the reading is invalid, or
-// its event time is too far in the future.
+// judge sets the arrival of a reading, and normalizes the reading. It returns a rejecting verdict if the
+// reading is invalid, or its event time is too far in the future.
 func (q *Request) judge(r *varve.Reading) varve.Verdict {
 	r.Arrived = q.arrived
 	if v := r.NormalizeNew(); v.Outcome == varve.Rejected {
@@ -206,9 +207,9 @@ func (q *Request) layout(s varve.Series) store.Layout {
 	return l
 }
 
-// ExpireGrace is the shortest time between the expiry of a reading and its deletion by DynamoDB,
-// with roll-ups. It gives roll-ups time to count the reading. The embedded store needs no such
-// time, because rotations know which readings are still to be counted.
+// ExpireGrace is the shortest time between the expiry of a reading and its deletion by DynamoDB, if roll-ups
+// are on. It gives roll-ups time to count the reading. The embedded store needs no such time, because
+// rotations know which readings are still to be counted.
 const ExpireGrace = 7 * 24 * time.Hour
 
 // ExpireGraceOf returns the time between the expiry of a reading and its deletion by DynamoDB, given
