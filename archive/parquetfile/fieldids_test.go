@@ -15,9 +15,9 @@ import (
 	"github.com/varvedb/varve/archive/parquetfile"
 )
 
-// TestFile_HasDocumentedFieldIDs reads the field ids from the footers of files with different columns. They must
-// equal the list in docs/archive.md. A field has the same id in all files, whatever its type and the
-// other fields are.
+// TestFile_HasDocumentedFieldIDs reads the field ids from the footers of files with different columns. They
+// must equal the list in docs/archive.md. A field must have the same id in all files, whatever its type and
+// the other fields are.
 func TestFile_HasDocumentedFieldIDs(t *testing.T) {
 	number, text := varve.IntValue(1), varve.StringValue("x")
 	inFields := map[string]int32{"temperature": 1018501000, "humidity": 134944691, "state": 1012924886} // computed by another program

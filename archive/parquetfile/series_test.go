@@ -27,7 +27,8 @@ func TestReadSeries_ReturnsSeriesFromItsRanges(t *testing.T) {
 	})
 }
 
-// TestReadSeries_SkipsPagesOfOtherSeries reads each of a few series that share a row group of many pages.
+// TestReadSeries_SkipsPagesOfOtherSeries reads each of a few series that share a row group of many pages. A
+// read must return exactly the readings of its series.
 func TestReadSeries_SkipsPagesOfOtherSeries(t *testing.T) {
 	var list []varve.Reading
 	for device := range 5 {
