@@ -57,7 +57,7 @@ type Acceptance struct {
 	InTable   Missing // readings that only the table has; Accept does not change the table
 
 	chosen  candidate
-	differs bool   // an archive is recorded, and the chosen one has other readings for a reason other than an erasure
+	differs bool   // an archive is recorded, and the chosen one differs for a reason other than an erasure
 	digest  string // digest of all readings that the record will have
 }
 

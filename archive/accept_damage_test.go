@@ -110,9 +110,9 @@ func checkPlan(t *testing.T, p *archive.Acceptance, lost []varve.Reading) {
 	}
 }
 
-// TestAccept_ShowsLossOfDamagedFile removes a file from an archive of more than a page of series. The
-// plan lists the lost series and days. Only the digest of the plan is accepted, and the other readings
-// stay.
+// TestAccept_ShowsLossOfDamagedFile removes a file from an archive of more than a page of series. The plan
+// must list the lost series and days. Only the digest of the plan may be accepted, and the other readings
+// must stay.
 func TestAccept_ShowsLossOfDamagedFile(t *testing.T) {
 	for name, prepare := range map[string]func(*testing.T, *damagedWorld){
 		"single": func(*testing.T, *damagedWorld) {},
@@ -201,8 +201,8 @@ func mergeWithEmpty(t *testing.T, w *damagedWorld) {
 }
 
 // TestAccept_CountsReadingsOfTable erases half of the devices from the archive of an existing table, and
-// restores the earlier record. The plan lists the readings that only the table has. The accepted record
-// requires another comparison before the table may be dropped.
+// restores the earlier record. The plan must list the readings that only the table has. The accepted record
+// must require another comparison before the table may be dropped.
 func TestAccept_CountsReadingsOfTable(t *testing.T) {
 	w := newDamagedWorld(t)
 	earlier, err := w.store.Get(t.Context(), []store.Key{{PK: archive.RecordsPK, SK: table.Name()}}, true)

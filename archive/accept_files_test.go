@@ -46,7 +46,8 @@ func (w *damagedWorld) checkExist(t *testing.T, dir string, want map[string]bool
 	}
 }
 
-// TestAccept_MergeKeepsDamagedFiles merges an accepted archive. The damaged files of the earlier archive stay.
+// TestAccept_MergeKeepsDamagedFiles merges an accepted archive. The damaged files of the earlier archive must
+// stay.
 func TestAccept_MergeKeepsDamagedFiles(t *testing.T) {
 	w := newDamagedWorld(t)
 	w.removeFile(t, &w.record, 1)
@@ -63,7 +64,7 @@ func TestAccept_MergeKeepsDamagedFiles(t *testing.T) {
 }
 
 // TestAccept_KeepsMergedArchiveOfEarlierRecord accepts another archive of a table whose record points to a
-// damaged merged archive. A later merge does not delete the merged archive.
+// damaged merged archive. A later merge must not delete the merged archive.
 func TestAccept_KeepsMergedArchiveOfEarlierRecord(t *testing.T) {
 	w := newDamagedWorld(t)
 	mergeWithEmpty(t, w)
@@ -94,8 +95,8 @@ func TestAccept_KeepsMergedArchiveOfEarlierRecord(t *testing.T) {
 }
 
 // TestAccept_NumbersManifestAboveAllOthers copies the readable readings of an archive without a record. The
-// number of the new manifest exceeds the numbers of all other ones, and the manifest still states earlier
-// erasures. A later erasure deletes the files of all archives of the table.
+// number of the new manifest must exceed the numbers of all other ones, and the manifest must still state the
+// earlier erasure. A later erasure must delete the files of all earlier archives of the table.
 func TestAccept_NumbersManifestAboveAllOthers(t *testing.T) {
 	w := newDamagedWorld(t)
 	if _, err := w.Erase(t.Context(), []grid.Table{table}, func(r *varve.Reading) bool { return r.Device == "d00007" }, nil); err != nil {
@@ -130,8 +131,8 @@ func TestAccept_NumbersManifestAboveAllOthers(t *testing.T) {
 	}
 }
 
-// TestAccept_FailureLeavesNoRecord lets each step of an acceptance fail in turn, for a table without a record.
-// No unfinished archive is recorded, so an erasure does not fail because of it.
+// TestAccept_FailureLeavesNoRecord accepts an archive of a table without a record. Each write of an object
+// fails in turn. After a failure, the table must still have no record, because a record could block erasures.
 func TestAccept_FailureLeavesNoRecord(t *testing.T) {
 	w := newDamagedWorld(t)
 	w.removeFile(t, &w.record, 1)

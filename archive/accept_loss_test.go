@@ -77,8 +77,8 @@ func (w *damagedWorld) digestsOf(t *testing.T, r *archive.Record) string {
 }
 
 // TestAccept_ComparesOtherArchives plans the acceptance for a table without a record. An earlier archive has
-// readings that the latest one lacks, and the plan counts them. The plan also reports a loss if the digests or
-// the manifest of the earlier archive cannot be read.
+// readings that the latest one lacks, and the plan must count them. The plan must also report a loss if the
+// digests or the manifest of the earlier archive cannot be read.
 func TestAccept_ComparesOtherArchives(t *testing.T) {
 	w := newDamagedWorld(t)
 	w.archiveOther(t, func(r *varve.Reading) bool { return r.Device != "d00007" })
@@ -101,8 +101,8 @@ func TestAccept_ComparesOtherArchives(t *testing.T) {
 }
 
 // TestAccept_ComparesContentWithRecord plans the acceptance of another archive with as many readings as the
-// record. The plan lists the days whose digests differ. Without the digests of the record, the days are
-// unknown. On hold, the archive is refused.
+// record. The plan must list the days whose digests differ. Without the digests of the record, it must report
+// the days as unknown. While the archive is on hold, the acceptance must fail.
 func TestAccept_ComparesContentWithRecord(t *testing.T) {
 	w := newDamagedWorld(t)
 	w.archiveOther(t, func(r *varve.Reading) bool {

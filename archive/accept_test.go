@@ -50,8 +50,8 @@ func keysOf(t *rapid.T, o objectstore.Store) map[string]bool {
 }
 
 // TestAccept_AfterRestoreOfRecords restores the records of archives from a time before random erasures and
-// merges. Each accepted archive is whole, and has exactly the readings that are left. No object is deleted,
-// and later merges and erasures still work.
+// merges. Each accepted archive must be whole, and have exactly the readings that are left. No acceptance may
+// delete an object, and later merges and erasures must succeed.
 func TestAccept_AfterRestoreOfRecords(t *testing.T) {
 	dir, accepted := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -163,9 +163,9 @@ func checkNothingUnrecorded(t *rapid.T, w *mergeWorld) {
 	}
 }
 
-// TestAccept_KeepsMergedArchiveOfTableWithoutRecord accepts a merged archive for one of its tables, while
-// another one has no record. Neither an erasure nor the end of the first archive's retention may delete the
-// readings of the other table. Once its archive is accepted, too, the erasure succeeds.
+// TestAccept_KeepsMergedArchiveOfTableWithoutRecord accepts a merged archive for one of its tables, while the
+// other tables have no record. Neither an erasure nor the end of the retention may delete the readings of the
+// other tables. Once the archive is accepted for all tables, the erasure must succeed.
 func TestAccept_KeepsMergedArchiveOfTableWithoutRecord(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		ctx, a := context.Background(), w.whole()

@@ -59,8 +59,8 @@ func TestReader_BoundsDecodedBytes(t *testing.T) {
 	}
 }
 
-// TestSharedReads_BoundDecodedBytes reads the tables of a merged archive in turn. The row groups that one read
-// decodes for the others must not exceed the limit either.
+// TestSharedReads_BoundDecodedBytes reads the tables of a merged archive one after the other. The row groups
+// that one read decodes for the others must not exceed the limit either.
 func TestSharedReads_BoundDecodedBytes(t *testing.T) {
 	a, records := archiveLargeTexts(t, decodedGroup)
 	done, err := a.Merge(t.Context(), nil, true)

@@ -21,8 +21,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestErase_RemovesCoveredReadingsAlone erases readings from archives with faults in between. The
-// recorded archive always has all other readings. After a success, no file has a covered reading.
+// TestErase_RemovesCoveredReadingsAlone erases readings from archives with faults in between. The recorded
+// archive must always have all other readings. After an erasure without a fault, no file may have a covered
+// reading.
 func TestErase_RemovesCoveredReadingsAlone(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
@@ -73,9 +74,9 @@ func TestErase_RemovesCoveredReadingsAlone(t *testing.T) {
 	})
 }
 
-// TestReader_AsksForRetryDuringErasure erases readings of an archive after a reader has listed it.
-// The missing files of the listed archive do not count as damage. A later read has the other
-// readings.
+// TestReader_AsksForRetryDuringErasure erases readings of an archive after a reader has listed it. The
+// missing files of the listed archive must not count as damage, but as a reason to retry. A later read must
+// return the other readings.
 func TestReader_AsksForRetryDuringErasure(t *testing.T) {
 	dir := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

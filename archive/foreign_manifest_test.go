@@ -16,8 +16,9 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestExpire_KeepsForeignObjects puts an object into the folder of an archive that resembles a manifest, but names no
-// attempt. Another object belongs to no attempt either, and must not count as one of its files.
+// TestExpire_KeepsForeignObjects puts two objects of other programs into the folder of an archive. One
+// resembles a manifest, but names no attempt. The other has no attempt in its name. Expire must delete
+// neither.
 func TestExpire_KeepsForeignObjects(t *testing.T) {
 	withErased(t, func(t *rapid.T, a *archive.Archiver, objects *folder.Folder, r *archive.Record) {
 		ctx := context.Background()
@@ -35,8 +36,8 @@ func TestExpire_KeepsForeignObjects(t *testing.T) {
 	})
 }
 
-// TestErase_KeepsFilesOfCopiedManifest copies the manifest of an archive to a lower number. An erasure that finds
-// nothing to erase deletes earlier archives, but not the present files, which the copy names, too.
+// TestErase_KeepsFilesOfCopiedManifest copies the manifest of an archive to a lower number. An erasure that
+// finds nothing to erase must not delete the present files, which the copy names, too.
 func TestErase_KeepsFilesOfCopiedManifest(t *testing.T) {
 	withErased(t, func(t *rapid.T, a *archive.Archiver, objects *folder.Folder, r *archive.Record) {
 		ctx := context.Background()
@@ -51,7 +52,7 @@ func TestErase_KeepsFilesOfCopiedManifest(t *testing.T) {
 	})
 }
 
-// withErased calls a function with an archive that an erasure has replaced, so that its manifest has the number 2.
+// withErased calls a function with an archive that an erasure has rewritten. Its manifest has the number 2.
 func withErased(t *testing.T, do func(t *rapid.T, a *archive.Archiver, objects *folder.Folder, r *archive.Record)) {
 	randomtest.LimitChecks(t, 3)
 	dir := t.TempDir()

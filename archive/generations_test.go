@@ -21,9 +21,9 @@ func (s *countedStore) Get(ctx context.Context, key string, offset, length int64
 	return s.Store.Get(ctx, key, offset, length)
 }
 
-// TestGenerationOf_LeavesRoomForLaterNumbers checks that the number after the one in any name of an object is an
-// int. A manifest gets the number after the highest one. If that overflowed, the search for a free number
-// would not end.
+// TestGenerationOf_LeavesRoomForLaterNumbers checks the numbers in names of objects. The next number must fit
+// into an int, because a manifest gets the number after the highest one. If that overflowed, the search for a
+// free number would not end.
 func TestGenerationOf_LeavesRoomForLaterNumbers(t *testing.T) {
 	for name, want := range map[string]int{
 		"manifest.json": 1, "manifest-2.json": 2, "manifest-999999999.json": 999_999_999, "manifest-02.json": 0, "manifest-0.json": 0,

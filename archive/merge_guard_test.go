@@ -92,8 +92,9 @@ func (w *mergeWorld) count(t grid.Table, covers func(*varve.Reading) bool) (n in
 	return n
 }
 
-// TestErase_HeedsHoldDuringErasure puts an archive on hold at a random read of a record during an erasure. Then
-// the archive keeps its readings, or the erasure had already replaced it.
+// TestErase_HeedsHoldDuringErasure puts an archive on hold at a random read of a record during an erasure.
+// From then on, the readings of the archive must not change. If the hold prevents the erasure, the erasure
+// must fail.
 func TestErase_HeedsHoldDuringErasure(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		a, covers, held := w.whole(), ofDevice("a"), w.tables[1]
@@ -121,8 +122,8 @@ func TestErase_HeedsHoldDuringErasure(t *testing.T) {
 	})
 }
 
-// TestErase_LeavesNoFileAfterDiscard discards the merged archive that an erasure is writing. No file remains
-// that belongs to no record.
+// TestErase_LeavesNoFileAfterDiscard discards the merged archive that an erasure is writing. After the next
+// erasure and merges, each object in a merged archive must belong to a record.
 func TestErase_LeavesNoFileAfterDiscard(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		ctx, a, covers := context.Background(), w.whole(), ofDevice("a")

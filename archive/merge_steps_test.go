@@ -129,7 +129,7 @@ func TestErase_RemovesLeftoverOfMergedArchive(t *testing.T) {
 	})
 }
 
-// TestMerge_LeavesDamagedArchives damages the file of one archive. Nothing is merged.
+// TestMerge_LeavesDamagedArchives damages the file of one archive. Nothing may be merged.
 func TestMerge_LeavesDamagedArchives(t *testing.T) {
 	withMergeWorld(t, func(t *rapid.T, w *mergeWorld) {
 		ctx, a := context.Background(), w.whole()

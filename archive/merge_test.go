@@ -35,8 +35,8 @@ type mergeWorld struct {
 }
 
 // TestMerge_LosesNoReading merges, erases, holds, restores, drops and expires archives, with faults in
-// between. After every step, each record has exactly the readings of its table, and the objects of other
-// programs exist.
+// between. After every step, each recorded archive must have exactly the readings of its table, and the
+// objects of other programs must exist.
 func TestMerge_LosesNoReading(t *testing.T) {
 	dir := t.TempDir()
 	merged, before := 0, injected.Load()

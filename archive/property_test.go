@@ -40,8 +40,8 @@ var table = func() grid.Table {
 	return grid.Table{Prefix: "varve", Range: r, Month: month}
 }()
 
-// TestArchive_NeverPermitsDropWithoutCopy archives tables of an in-memory store with faults in between. Whenever
-// the archive permits the drop of the table, its files have exactly the readings of the table.
+// TestArchive_NeverPermitsDropWithoutCopy archives tables of an in-memory store with faults in between.
+// Whenever the archive permits the drop of the table, its files must have exactly the readings of the table.
 func TestArchive_NeverPermitsDropWithoutCopy(t *testing.T) {
 	dir := t.TempDir()
 	before := injected.Load()

@@ -72,7 +72,8 @@ func TestRestore_RepeatsAfterFailedHold(t *testing.T) {
 	}
 }
 
-// TestRestore_CompletesCreation finds a table that an interrupted restore was creating.
+// TestRestore_CompletesCreation restores into a table whose creation was interrupted. It must write all
+// readings.
 func TestRestore_CompletesCreation(t *testing.T) {
 	w, r := newDropped(t)
 	if err := w.store.Create(t.Context(), table, store.Cold); err != nil {

@@ -19,9 +19,9 @@ import (
 )
 
 // TestSharedReads_RetainOnlyNeededRows reads the tables of a merged archive as a query does: one after the
-// other, in turn or concurrently. Some reads are canceled. All other reads return all readings of their table.
-// The retained rows never exceed the limit, and none remain at the end. Sequential reads request no row group
-// twice.
+// other, in turn or concurrently. Some reads are canceled. All other reads must return all readings of their
+// table. The retained rows must never exceed the limit, and none may remain at the end. Sequential reads must
+// not need more requests than estimated.
 func TestSharedReads_RetainOnlyNeededRows(t *testing.T) {
 	randomtest.LimitChecks(t, 20)
 	dir := t.TempDir()

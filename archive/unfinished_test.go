@@ -17,9 +17,10 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// TestArchive_DiscardsUnfinishedOneOfDroppedTable kills a process before each of its steps while it archives a table,
-// which is dropped afterward. An archive without a manifest is discarded with its files, and then erasures of
-// the table succeed. An archive with a manifest stays, and can be accepted.
+// TestArchive_DiscardsUnfinishedOneOfDroppedTable kills a process before each of its steps while it archives
+// a table, which is dropped afterward. An archive without a manifest must be discarded with its files, and
+// then erasures of the table must succeed. An archive with a manifest must stay, and it must be possible to
+// accept it.
 func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 	randomtest.LimitChecks(t, 1)
 	dir := t.TempDir()
