@@ -38,9 +38,9 @@ func TestMake_RestoresEachBackup(t *testing.T) {
 	}
 }
 
-// TestMake_CostsWhatChanged checks that the bytes that a further backup writes are proportional to the change.
-// About half of the backups write more, because Pebble merges its files. In such a small store, a merge rewrites
-// all readings. So the limit applies to the other half. It has 4 % of the first backup for the other files.
+// TestMake_CostsWhatChanged checks that the bytes of a further backup are proportional to the change. About
+// half of the backups write more, because Pebble then merges its files, and rewrites all readings. So the
+// limit applies to the smallest four of nine backups. It includes 4 % of the first backup for other files.
 func TestMake_CostsWhatChanged(t *testing.T) {
 	w := newWorld(t)
 	w.write(100_000)
@@ -190,7 +190,7 @@ func TestManifest_MustBeWhole(t *testing.T) {
 	}
 }
 
-// TestPrune_KeepsWhatIsNeeded deletes old backups, and restores the remaining ones.
+// TestPrune_KeepsWhatIsNeeded deletes old backups. The others must stay whole.
 func TestPrune_KeepsWhatIsNeeded(t *testing.T) {
 	w := newWorld(t)
 	for range 6 {
@@ -263,8 +263,8 @@ func TestPlace_RefusesOthers(t *testing.T) {
 	}
 }
 
-// TestRestore_UnusableUntilItsEnd interrupts a restore at each file but the first, and before its last
-// step. Then the folder cannot be opened as a store, not even with Salvage.
+// TestRestore_UnusableUntilItsEnd interrupts a restore at each file but the first, and before its last step.
+// Then the folder must not open as a store, not even with Salvage.
 func TestRestore_UnusableUntilItsEnd(t *testing.T) {
 	w := newWorld(t)
 	w.write(500)
@@ -342,9 +342,9 @@ func TestSelectAsOf_ReturnsFirstLaterBackup(t *testing.T) {
 	}
 }
 
-// TestMake_MarksBackupsOfDamagedStore changes a byte of a stored file. The next backup is made and names
-// the file. So does the one after it, which does not check the file once more. Prune keeps the last
-// undamaged backup.
+// TestMake_MarksBackupsOfDamagedStore changes a byte of a stored file. The next two backups must succeed and
+// name the file, although the second does not check it once more. Prune must not delete the last undamaged
+// backup.
 func TestMake_MarksBackupsOfDamagedStore(t *testing.T) {
 	w := newWorld(t)
 	w.write(400)

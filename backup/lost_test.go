@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/objectstore"
 )
 
-// lossy is a place that loses the answers of writes whose keys have a part. It fails such a write with
-// the field "answer" after it has succeeded.
+// lossy is a place that loses the answers of some writes. If the key contains the field "part", the object is
+// written, and the caller gets the field "answer" as the error.
 type lossy struct {
 	objectstore.Store
 	part   string
@@ -25,8 +25,8 @@ func (l lossy) PutNew(ctx context.Context, key string, body []byte) error {
 	return l.answer
 }
 
-// TestMake_SucceedsAfterRepeatedRequest makes backups while the client repeats requests after lost answers. The place
-// then answers that the object exists.
+// TestMake_SucceedsAfterRepeatedRequest makes backups while the client repeats requests after lost answers.
+// The place then answers that the object exists. Each backup must succeed.
 func TestMake_SucceedsAfterRepeatedRequest(t *testing.T) {
 	for _, part := range []string{"/running/", "/backups/", "/files/"} {
 		w := newWorld(t)
@@ -98,8 +98,8 @@ func TestMark_IsDeletedAfterFailedRenewal(t *testing.T) {
 	}
 }
 
-// TestPrune_KeepsBackupsAfterWrongClock makes a backup while the clock is a year ahead. Neither a later backup nor Prune
-// may count it as the newest one, until its manifest is deleted.
+// TestPrune_KeepsBackupsAfterWrongClock makes a backup while the clock is a year ahead. Until its manifest is
+// deleted, later backups and Prune must fail, because they would count it as the newest one.
 func TestPrune_KeepsBackupsAfterWrongClock(t *testing.T) {
 	w := newWorld(t)
 	w.write(10)
