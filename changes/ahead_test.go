@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestChanges_ContinueAtProcessBehind reads a page in the middle of a batch, and the next one from a process with an
-// earlier settled time. That process must not report that all changes up to its settled time were returned.
+// TestChanges_ContinueAtProcessBehind reads a page that ends within a batch, and the next one from a process
+// with an earlier settled time. That process must not report that all changes up to its settled time were
+// returned.
 func TestChanges_ContinueAtProcessBehind(t *testing.T) {
 	n := newNodes(t, nil)
 	defer n.close()

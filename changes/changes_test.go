@@ -199,8 +199,9 @@ func TestWait_EndsWithWrite(t *testing.T) {
 	}
 }
 
-// TestChanges_OfLocalStore writes to the embedded store from several goroutines while a consumer polls
-// page by page, and reopens the store in between. It uses the real clock.
+// TestChanges_OfLocalStore writes to the embedded store from several goroutines while a consumer polls page
+// by page, and reopens the store in between. It uses the real clock. The consumer must get each acknowledged
+// reading.
 func TestChanges_OfLocalStore(t *testing.T) {
 	const writers, writes = 4, 40
 	dir := t.TempDir()

@@ -211,10 +211,10 @@ func (n *nodes) finish(t *rapid.T) {
 	}
 }
 
-// TestChanges_AreTheWholeOfCluster executes random steps of three processes with one store. Writes
-// stop at any stage, fail, are repeated, or are performed by the store after their caller gave up.
-// Processes are killed, stopped and cut off, and their clocks differ. Together, the increments of
-// each consumer must contain all acknowledged readings, each exactly once.
+// TestChanges_AreTheWholeOfCluster executes random steps of three processes with one store. Writes stop at
+// any stage, fail, are repeated, or are performed by the store after their caller gave up. Processes are
+// killed, stopped and cut off, and their clocks differ. Together, the increments of each consumer must
+// contain all acknowledged readings that it asks for, each exactly once.
 func TestChanges_AreTheWholeOfCluster(t *testing.T) {
 	repeatRuns(t, func() {
 		rapid.Check(t, func(t *rapid.T) {

@@ -113,8 +113,8 @@ func (n *nodes) writeAtOnce(t *testing.T, c *consumer) {
 	group.Wait()
 }
 
-// TestChanges_IdlePollOnDynamoDB counts the requests of polls without changes, and the write units of
-// markers and of the records of processes.
+// TestChanges_IdlePollOnDynamoDB counts the requests of polls without changes, and the write units that the
+// index needs for each reading. Both must stay within limits.
 func TestChanges_IdlePollOnDynamoDB(t *testing.T) {
 	sim := httptest.NewServer(dynamosim.New(dynamosim.Options{}))
 	defer sim.Close()

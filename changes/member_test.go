@@ -174,8 +174,8 @@ func TestCluster_BeginsEpoch(t *testing.T) {
 	}
 }
 
-// TestCluster_OfOffStream checks processes with different settings. The index of an existing stream
-// begins after a delay. The index ends when a process that has turned it off writes to the stream.
+// TestCluster_OfOffStream checks processes with different settings. The index of an existing stream must
+// begin after a delay. It must end when a process that has turned it off writes to the stream.
 func TestCluster_OfOffStream(t *testing.T) {
 	n := newNodes(t, nil)
 	defer n.close()

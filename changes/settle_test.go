@@ -14,8 +14,8 @@ import (
 )
 
 // TestAwaitSettled_WaitsForClockAfterCrash opens a second engine while the first one has not ended. The
-// arrivals of the second one are ahead of the clock. After AwaitSettled, its reading is settled, and the
-// settled time is not in the future.
+// arrivals of the second one are ahead of the clock. After AwaitSettled, its reading must be settled, and the
+// settled time must not be in the future.
 func TestAwaitSettled_WaitsForClockAfterCrash(t *testing.T) {
 	var ticks atomic.Int64
 	now := func() time.Time { return start.Add(time.Duration(ticks.Add(1)) * 50 * time.Millisecond) }
