@@ -168,7 +168,7 @@ func (s *simulation) rotate(now time.Time) {
 }
 
 // open returns the tables on which a plan can act. The first run sees all tables. Later runs see a table from
-// before the last arrival month only when it is due.
+// before the previous arrival month only when it is due.
 func (s *simulation) open(now time.Time) []store.Info {
 	if now.Equal(s.Now) {
 		return slices.Clone(s.tables)

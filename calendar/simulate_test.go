@@ -32,8 +32,8 @@ func tablesOf(p rotator.Policy, m grid.Month) (infos []store.Info) {
 	return infos
 }
 
-// TestSimulate_FollowsRules begins with expired tables of January. One table is on hold, and one
-// belongs to another program. The next run retires the others, and a run drops at most two tables.
+// TestSimulate_FollowsRules begins with expired tables of January. One table is on hold, and one belongs to
+// another program. The forecast must retire and drop the others, although a run drops at most two tables.
 func TestSimulate_FollowsRules(t *testing.T) {
 	p := policyOf(7*day, true)
 	p.MaxDrops = 2
@@ -85,8 +85,8 @@ func TestSimulate_AddsLoad(t *testing.T) {
 	}
 }
 
-// TestDailyLoad_MeasuresPresentTables measures tables of this month and of the month before. Older
-// tables do not count. The measurement begins when the first table was created.
+// TestDailyLoad_MeasuresPresentTables measures tables of this month and of the month before. Older tables
+// must not count. The measurement must begin when the first table was created.
 func TestDailyLoad_MeasuresPresentTables(t *testing.T) {
 	p := policyOf(year, true)
 	old, last, current := tablesOf(p, grid.NewMonth(2026, time.September)), tablesOf(p, grid.NewMonth(2026, time.October)), tablesOf(p, grid.NewMonth(2026, time.November))
@@ -116,7 +116,8 @@ func TestDailyLoad_MeasuresPresentTables(t *testing.T) {
 	}
 }
 
-// TestReassign_MovesLoadOfMissingClasses gives a load of two classes to a policy with one of them.
+// TestReassign_MovesLoadOfMissingClasses gives a load of two classes to a policy with one of them. The
+// default class must get the whole load.
 func TestReassign_MovesLoadOfMissingClasses(t *testing.T) {
 	daily := map[string]calendar.Load{"audit": {Readings: 5, Bytes: 50}, retention.DefaultClass: {Readings: 1, Bytes: 10}}
 	got := calendar.Reassign(daily, policyOf(year, true).Retention)
