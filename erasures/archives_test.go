@@ -61,7 +61,7 @@ func archiveTable(t *testing.T, s *mem.Store, a *archive.Archiver, table grid.Ta
 
 // TestFindArchives_FindsLeftoversOfRecordedTables erases readings of a table while its archive is merged. The
 // merged archive then has the erased readings, although the record of the table does not point to it. So
-// the table must be found again.
+// findArchives must find the table.
 func TestFindArchives_FindsLeftoversOfRecordedTables(t *testing.T) {
 	now := time.Date(2026, 12, 20, 0, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
