@@ -9,8 +9,8 @@ import (
 )
 
 // TestOutput_JoinsColumnsOfAnswers adds answers of three devices with different columns to one file. The
-// columns of the fields are sorted by name. Versions get a column, and line breaks and commas in cells are
-// kept.
+// columns of the fields must be sorted by name. Versions must get a column, and cells must keep their line
+// breaks and commas.
 func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 	o := output{format: CSV, path: filepath.Join(t.TempDir(), "weather-000001.csv")}
 	for _, answer := range []struct{ device, text string }{
@@ -43,8 +43,8 @@ func TestOutput_JoinsColumnsOfAnswers(t *testing.T) {
 	}
 }
 
-// TestOutput_InsertsDeviceInLines adds answers in NDJSON to one file. A line without an end is refused, and
-// nothing of its answer is added.
+// TestOutput_InsertsDeviceInLines adds answers in NDJSON to one file. An answer whose last line has no end
+// must be refused, and nothing of it may be added.
 func TestOutput_InsertsDeviceInLines(t *testing.T) {
 	o := output{format: NDJSON, path: filepath.Join(t.TempDir(), "weather-000001.ndjson")}
 	for _, answer := range []struct{ device, text string }{

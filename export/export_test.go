@@ -209,7 +209,7 @@ func TestExport_MovesReadings(t *testing.T) {
 }
 
 // TestExport_CopiesUnregisteredDevices exports the readings of devices that were deleted from the registry.
-// One of them has readings only in an older table. One is erased after the devices were listed, and does not
+// One of them has readings only in an older table. One is erased after the devices were listed, and must not
 // end the export.
 func TestExport_CopiesUnregisteredDevices(t *testing.T) {
 	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {

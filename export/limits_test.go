@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/export"
 )
 
-// TestExport_DividesLongPages copies readings whose pages, and collected readings, exceed the bounds of the
-// memory. The files must have each reading once, in the first copy and in the changes after it.
+// TestExport_DividesLongPages uses such small bounds of the memory that pages and collected readings exceed
+// them. The files must have each reading once, in the first copy and in the changes after it.
 func TestExport_DividesLongPages(t *testing.T) {
 	defer export.SetBounds(1000, 3000)()
 	for _, format := range []export.Format{export.NDJSON, export.CSV, export.Parquet} {

@@ -60,9 +60,9 @@ func (s *slowStore) Write(ctx context.Context, batches []store.Batch) []store.Re
 	return s.Store.Write(ctx, batches)
 }
 
-// TestExport_ReportsUnsettledArrivals exports a stream while a write is running, and once more. Both runs must
-// copy the readings that arrived before this write, and report the time until which arrivals are settled. After
-// the write, a run copies the rest.
+// TestExport_ReportsUnsettledArrivals exports a stream while a write is running, and once more. Both runs
+// must copy the readings that arrived before this write, and report the time until which arrivals are
+// settled. After the write, a run must copy the rest.
 func TestExport_ReportsUnsettledArrivals(t *testing.T) {
 	s := newServer(t)
 	s.write(t, 9)

@@ -46,7 +46,7 @@ func dropTrailers(r *http.Response) {
 }
 
 // TestExport_FailsWithBadProxy exports through proxies that answer in place of the server, or that drop
-// trailers. The export fails, because it would lose readings. Through another proxy, it succeeds.
+// trailers. The export must fail, because it would lose readings. Through a good proxy, it must succeed.
 func TestExport_FailsWithBadProxy(t *testing.T) {
 	s := newServer(t)
 	s.write(t, 25)
@@ -87,8 +87,8 @@ func TestExport_FailsWithBadProxy(t *testing.T) {
 	}
 }
 
-// TestExport_FindsFilesInAnyFolder exports to a folder whose name is a pattern. The export removes the
-// files of an interrupted run, and refuses a folder with the files of another export.
+// TestExport_FindsFilesInAnyFolder exports to a folder whose name is a pattern. The export must remove the
+// files of an interrupted run, and refuse a folder with the files of another export.
 func TestExport_FindsFilesInAnyFolder(t *testing.T) {
 	s := newServer(t)
 	dir := filepath.Join(t.TempDir(), "copy[1]")
