@@ -12,7 +12,8 @@ import (
 )
 
 // TestPutNew_RepeatsConflicts uses a service that answers 409 to some writes, as S3 does while another
-// request writes the same key. No real service can be made to do so at will.
+// request writes the same key. PutNew must repeat such a write a few times. No real service can be made to
+// answer so at will.
 func TestPutNew_RepeatsConflicts(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "test")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "test")
