@@ -19,8 +19,8 @@ var statement = receipts.Receipt{
 	Windows: []receipts.Window{{From: time.Unix(0, 0).UTC(), To: time.Unix(60, 0).UTC()}}, At: time.Unix(90, 0).UTC(),
 }
 
-// TestVerify_AcceptsOnlySignedText signs a receipt with a key of the registry, and changes each
-// character of the receipt.
+// TestVerify_AcceptsOnlySignedText signs a receipt with a key of the registry, and changes each character of
+// the receipt. Verify must accept only the unchanged receipt.
 func TestVerify_AcceptsOnlySignedText(t *testing.T) {
 	items := mem.New(nil)
 	signer, err := receipts.NewKeyring(items, "").Signer(t.Context())
