@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/rollup"
 )
 
-// TestAdder_HasOnePeriodAtEndOfAllTime adds readings of the last hour and the last day that event times have. The
-// ends of both are after the last event time.
+// TestAdder_HasOnePeriodAtEndOfAllTime adds readings of the last hour and the last day that event times have.
+// The ends of both are after the last event time. Each must be one period.
 func TestAdder_HasOnePeriodAtEndOfAllTime(t *testing.T) {
 	last := varve.AllTime().To.Add(-time.Minute)
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {

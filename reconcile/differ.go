@@ -29,7 +29,7 @@ type Difference struct {
 	// erased on purpose. So a sender must not resend them.
 	Expired      []time.Time
 	Total        Count     // number and digest of the stored readings in all spans
-	CompleteFrom time.Time // event time from which no reading has expired; earlier readings may be missing
+	CompleteFrom time.Time // from this event time on, no reading of the spans has expired
 }
 
 // check rejects spans that cannot be compared.
