@@ -13,8 +13,8 @@ import (
 	"github.com/varvedb/varve/router"
 )
 
-// TestRouter_RefusesTooManyRequests checks that a request above the limit fails with Busy and a
-// delay, before its body is read. A request succeeds as soon as another one is done.
+// TestRouter_RefusesTooManyRequests checks that a request above the limit fails with Busy and a delay. A
+// request must succeed as soon as another one is done.
 func TestRouter_RefusesTooManyRequests(t *testing.T) {
 	w := newWorld(func(o *router.Options) { o.MaxRequests = 2 })
 	var under []*router.Request
