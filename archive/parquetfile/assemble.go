@@ -161,8 +161,8 @@ func (a *assembly) takeColumn(c *column, name string, from, to int) *block.Colum
 	return out
 }
 
-// writtenDecimals returns, for each row of a range, how many digits after the point the sender wrote in
-// each number. It includes the numbers that have a column, in the order of the columns. It omits rows whose
+// writtenDecimals returns, for each row of a range, how many digits after the point the sender wrote in each
+// number. A list has only the numbers that have a column, in the order of the columns. It omits rows whose
 // numbers all came in their shortest form. Key 0 of the map is the first row of the range.
 func (a *assembly) writtenDecimals(from, to int) (map[int][]int, error) {
 	c := &a.columns[a.layout.decimals()]
