@@ -23,7 +23,7 @@ const MaxMissing = 10_000
 // Acceptance is a plan to change the record of a table so that it describes the stored archive.
 type Acceptance struct {
 	Record Record // present record; if the table has no record, the state is empty
-	// Whole means that the archive equals the record already, so that no change is needed.
+	// Whole means that the archive equals the record already. No change is needed then.
 	Whole bool
 
 	Manifest string // key of the manifest of the stored archive
@@ -54,7 +54,7 @@ type Acceptance struct {
 
 	Exists    bool    // whether the table still exists
 	TableHold string  // reason of the hold on the table; "" means no hold
-	InTable   Missing // readings that only the table has; Accept does not change the table
+	InTable   Missing // readings that only the table has; not counted if Rewrite is set
 
 	chosen  candidate
 	differs bool   // an archive is recorded, and the chosen one differs for a reason other than an erasure

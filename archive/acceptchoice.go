@@ -200,8 +200,8 @@ func (a Acceptor) registerMerged(ctx context.Context, dir string, m *Manifest, d
 	return a.catalog.putMerged(ctx, &now, Archived)
 }
 
-// protectPointed marks a merged archive as damaged, so that a merge does not delete it. It marks the one to which
-// the present record points, if readings may be missing and the next record points elsewhere.
+// protectPointed protects the merged archive to which the present record points. If readings may be missing
+// and the next record points elsewhere, it marks this archive as damaged. Then a merge does not delete it.
 func (a Acceptor) protectPointed(ctx context.Context, p *Acceptance, next string) error {
 	was := p.Record.Merged
 	if was == "" || was == next || !p.Loses() {

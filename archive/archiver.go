@@ -116,7 +116,7 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 	}
 	j := job{in, recorded, begin}
 	// If a manifest exists and its files have the readings to archive, adopt records it. If the files differ,
-	// the next generation is tried. A process that died may have left the manifest, or the table
+	// the next generation is tried. The manifest may be from a process that died, or from before the table
 	// was retired once more.
 	for ; ; generation++ {
 		body, err := a.opts.Objects.Get(ctx, r.Dir+manifestName(generation), 0, -1)
@@ -136,7 +136,8 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 	}
 }
 
-// adopt records an archive that has a manifest, if its files are whole and equal the readings of a job.
+// adopt records an archive that has a manifest, if its files are whole and have exactly the readings of a
+// job.
 func (a *Archiver) adopt(ctx context.Context, r *Record, generation int, j *job, body []byte) error {
 	m, err := parseManifest(body, r.Table.Name())
 	if err != nil {

@@ -307,8 +307,8 @@ func (a *Archiver) deleteEarlier(ctx context.Context, r *Record) error {
 	return nil
 }
 
-// hasEarlier reports whether the table has own archives except the present one. If the record points to a
-// merged archive, hasEarlier reports whether any own archive exists.
+// hasEarlier reports whether the table has archives of its own beside the present one. If the record points
+// to a merged archive, hasEarlier reports whether the table has any archive of its own.
 func (a *Archiver) hasEarlier(ctx context.Context, r *Record) (bool, error) {
 	numbers, err := a.files.generations(ctx, r)
 	if err != nil {

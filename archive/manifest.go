@@ -81,7 +81,7 @@ type GroupEntry struct {
 	To    time.Time `json:"to"`
 }
 
-// describe sets the ranges, checksums and series of a written file.
+// describe sets the fields about the rows, the row groups and the footer of a written file.
 func (f *FileEntry) describe(written *parquetfile.File) {
 	f.Rows, f.First, f.Last, f.From, f.To = written.Readings, SeriesKey(written.First), SeriesKey(written.Last), written.From, written.To
 	entry := func(offset, size int64) RangeEntry {

@@ -99,8 +99,8 @@ func mergeable(records []Record, existing []grid.Table) (groups [][]Record) {
 	return groups
 }
 
-// splitGroup divides the records of a class and arrival month into groups of bounded size. A table that
-// overlaps an earlier one is left out.
+// splitGroup divides the records of a class and arrival month into groups of bounded size. A table is left
+// out if it overlaps an earlier one, has more than mergedBytes, or is alone in its group.
 func splitGroup(records []Record) (groups [][]Record) {
 	slices.SortFunc(records, func(a, b Record) int {
 		return cmp.Or(cmp.Compare(a.Table.Start, b.Table.Start), cmp.Compare(a.Table.End, b.Table.End))

@@ -56,9 +56,10 @@ func (e *mergedErasure) count(b *block.Block) {
 	}
 }
 
-// eraseMerged replaces a merged archive by one without the covered readings of the tables to erase.
-// The new archive also lacks the readings of tables whose records do not point to the replaced one.
-// Other tables may be on hold, because their readings stay as they are.
+// eraseMerged replaces a merged archive by one without the covered readings of the tables in e.tables. The
+// new archive also lacks the readings of tables whose records do not point to the replaced one. Other tables
+// may be on hold, because their readings stay as they are. If no record points to the merged archive,
+// eraseMerged deletes it.
 func (e *eraser) eraseMerged(ctx context.Context, m *Merged) error {
 	if m.State != Archived {
 		return errMerging(m.Tables[0])

@@ -75,7 +75,7 @@ func (s *SeriesReader) Next(ctx context.Context, limit int) (page store.BlockPag
 	return page, nil
 }
 
-// maySplit reports whether the next reading may be another version of the last one of a part.
+// maySplit reports whether the next reading may be another version of the last reading of a part.
 func (s *SeriesReader) maySplit(last *block.Part) bool {
 	at := last.LastTime()
 	if len(s.parts) > 0 {
@@ -103,7 +103,8 @@ func (s *SeriesReader) begin(ctx context.Context) error {
 	return nil
 }
 
-// sharedManifest returns the manifest. The readers of a merged archive request it once.
+// sharedManifest returns the manifest. The readers of one query request the manifest of a merged archive
+// once.
 func (s *SeriesReader) sharedManifest(ctx context.Context) (m *Manifest, err error) {
 	g := s.shared
 	if g == nil {

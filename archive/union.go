@@ -21,8 +21,8 @@ type stored struct {
 	dir      string
 }
 
-// recorded returns the archive that a record describes, or nil if it is missing or damaged. A further
-// archive of the table must have its readings, too. The table may lack some of them, because it was
+// recorded returns the archive that a record describes, or nil if it is missing or damaged. A further archive
+// of the table must also have the readings of this one. The table may lack some of them, because it was
 // recreated, or because expired readings were deleted.
 func (o *files) recorded(ctx context.Context, r *Record) (*stored, error) {
 	if r.State != Archived {

@@ -74,9 +74,9 @@ func (r *Record) checkEntry(m *Manifest) error {
 	}
 }
 
-// Check compares the objects of an archive with its record, without reading them all. It fails unless
-// the archive is whole. It also fails if the table and the archive must be compared once more. This is
-// so if the table was retired since, the archive is from the future, or the exact counts differ.
+// Check compares the objects of an archive with its record, without reading them all. It fails unless the
+// archive is whole. It also fails if the table and the archive must be compared once more. This is so if the
+// table was retired after the last comparison, Record.At is in the future, or the exact counts differ.
 func (a *Archiver) Check(ctx context.Context, r *Record, in *store.Info) error {
 	switch {
 	case r.State != Archived:
@@ -203,7 +203,7 @@ func (e *expectedDays) next() (parquetfile.DayDigest, bool, error) {
 	}
 }
 
-// expect compares a counted series and day with the next ones of the archive.
+// expect compares a counted series and day with the next series and day of the archive.
 func (e *expectedDays) expect(d parquetfile.DayDigest) error {
 	want, ok, err := e.next()
 	switch {
