@@ -21,8 +21,8 @@ type Snapshot struct {
 	Created time.Time
 	Version string // version of this program
 	Damage  string // damage that the store has recorded; "" if it has none
-	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that
-	// the last backup lacks. If nil, files are not checked.
+	// Check returns the damage of a file, by its path relative to Dir. It is called for each file that may
+	// have changed since the last backup. If nil, files are not checked.
 	Check func(path string) (damage, err error)
 }
 
