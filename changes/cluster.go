@@ -61,7 +61,8 @@ type Cluster struct {
 	self   member // record of this process, as it was last stored
 	epoch  Epoch  // epoch of the cluster, as it was last read or stored
 	resets int    // number of resets of the router's clock that the record and the epoch include
-	// safe is at or after all settled times that were returned before this process joined.
+	// safe is at or after all settled times that were returned before this process joined. A reset of the
+	// clock lowers it.
 	safe time.Time
 	seen map[string]sight // leases of all members, by name; guarded by changing
 }

@@ -24,8 +24,9 @@ type Settled interface {
 // may be later than the clock by as much.
 const horizonAhead = 5 * time.Second
 
-// Horizon determines the settled time of a store with one process. Before it returns a settled time,
-// that time or a later one is durable. So no later process assigns an earlier arrival, even if its clock is slow.
+// Horizon determines the settled time of a store with one process. Before it returns a settled time, that
+// time or a later one is durable. So within an epoch, no later process assigns an earlier arrival, even if
+// its clock is slow.
 type Horizon struct {
 	items   store.Items
 	router  *router.Router
