@@ -26,7 +26,7 @@ type State string
 // The states of an erasure.
 const (
 	Erasing  State = "erasing"  // data is being deleted
-	Settling State = "settling" // all data was deleted, and everything is searched once more later
+	Settling State = "settling" // all data that is not on hold was deleted, and will be searched once more
 	Held     State = "held"     // only tables and archives on hold have data; the erasure continues after their release
 	Done     State = "done"     // no data of the target is left
 )
