@@ -58,8 +58,8 @@ type Progress struct {
 	Files        int
 	Bytes        int64 // bytes of the complete files
 	IsFirstCopy  bool  // if true, the run makes the first copy; otherwise, it copies changes
-	// Missing lists deleted tables, whose readings the first copy lacks.
-	// MoreMissing is the number of such tables without a name.
+	// Missing lists deleted tables, whose readings the first copy lacks. MoreMissing is the minimum number of
+	// further such tables, whose names the server did not return.
 	Missing     []string
 	MoreMissing int
 	// SettledUntil is not zero if arrivals did not settle within settleWithin. Then a later run copies the

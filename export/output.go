@@ -99,7 +99,7 @@ func (o *output) addSorted(r *varve.Reading) error {
 	return o.parquet.Add(r)
 }
 
-// addUnsorted adds a reading that is sorted when the file is complete.
+// addUnsorted adds a reading to the list that closeParquet sorts.
 func (o *output) addUnsorted(r *varve.Reading) error {
 	o.readings = append(o.readings, r.Clone())
 	o.held += int64(r.Size() + fieldBytes*len(r.Fields))

@@ -28,7 +28,8 @@ type page struct {
 	device string
 	text   []byte // nil if the device was not found
 	next   string // the cursor of the next page; "" after the last one
-	// missing lists tables that were deleted, and more is the number of those without a name.
+	// missing lists tables that were deleted, and more is the number of deleted tables whose names the server
+	// did not return.
 	missing []string
 	more    int
 }
