@@ -15,9 +15,10 @@ import (
 // Digest is a sum of hashes modulo 2^128. The zero Digest is the digest of no readings.
 type Digest struct{ high, low uint64 }
 
-// HashOf returns the digest of a single reading. It is the first 128 bits of the SHA-256 of its event
-// time and the key of its id. The event time is 8 bytes of nanoseconds since 1970, the highest byte
-// first. The key is the text of the id, followed by the version of a correction: see varve.ID.AppendKey.
+// HashOf returns the digest of a single reading. The digest is the first 128 bits of the SHA-256 of the
+// reading's event time and the key of its id. The event time is 8 bytes of nanoseconds since 1970, the
+// highest byte first. The key is the text of the id, followed by the version of a correction: see
+// varve.ID.AppendKey.
 func HashOf(p varve.Position) Digest {
 	var buf [8 + varve.MaxIDBytes]byte
 	binary.BigEndian.PutUint64(buf[:8], uint64(p.Time))
