@@ -129,10 +129,10 @@ func (r *Router) Idle() bool {
 	return c.oldest(math.MaxInt64) == math.MaxInt64
 }
 
-// Settled returns the settled time. Every write with an earlier arrival has ended, and no later
-// write has such an arrival. It also returns the last reset of the clock. The settled time can be a
-// millisecond after the clock. If the clock was set back, or after ArriveFrom, the settled time can be
-// up to lease.MaxClockSkew after the clock.
+// Settled returns the settled time. Every write with an earlier arrival has ended, and no later write has
+// such an arrival, unless the clock is reset. It also returns the last reset of the clock. The settled time
+// can be a millisecond after the clock. If the clock was set back, or after ArriveFrom, the settled time can
+// be up to lease.MaxClockSkew after the clock.
 func (r *Router) Settled() (time.Time, ClockReset) {
 	c := r.arrivals
 	c.mu.Lock()
@@ -155,8 +155,9 @@ func (r *Router) ClockResets() int {
 	return r.arrivals.reset.Count
 }
 
-// ArriveFrom makes all further writes arrive at the given time or later. An earlier process may
-// have returned that time as settled.
+// ArriveFrom makes all further writes arrive at the given time or later. An earlier process may have returned
+// that time as settled. If the time exceeds the clock by more than lease.MaxClockSkew, the clock is reset
+// instead.
 func (r *Router) ArriveFrom(t time.Time) {
 	r.arrivals.mu.Lock()
 	defer r.arrivals.mu.Unlock()
