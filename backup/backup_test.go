@@ -15,7 +15,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// TestMake_RestoresEachBackup makes several backups while the store grows, and restores each.
+// TestMake_RestoresEachBackup makes backups while the store grows. Each must restore its own readings.
 func TestMake_RestoresEachBackup(t *testing.T) {
 	w := newWorld(t)
 	for range 5 {
@@ -311,8 +311,8 @@ func TestRestore_UnusableUntilItsEnd(t *testing.T) {
 	expectUnusable(dir, "before the last step")
 }
 
-// TestSelectAsOf_ReturnsFirstLaterBackup selects by times before, at and after the times of backups.
-// An arrival is a whole millisecond, so a backup of the same millisecond may lack readings.
+// TestSelectAsOf_ReturnsFirstLaterBackup selects by times before, at and after the times of backups. A backup
+// must be after the millisecond of the time, because arrivals are whole milliseconds.
 func TestSelectAsOf_ReturnsFirstLaterBackup(t *testing.T) {
 	w := newWorld(t)
 	if _, err := w.place.SelectAsOf(t.Context(), w.clock); err == nil || !strings.Contains(err.Error(), "has no backup") {
