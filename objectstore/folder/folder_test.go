@@ -59,8 +59,8 @@ func TestFolder_ListsAllAlthoughOneIsDeleted(t *testing.T) {
 	}
 }
 
-// TestList_RemovesAbandonedFiles lists a folder with temporary files of a day ago and of now. Only the old
-// one may be removed. Neither Open nor the list of another folder may remove it.
+// TestList_RemovesAbandonedFiles lists a folder with temporary files of a day ago and of now. The list must
+// remove only the old one. Neither Open nor the list of another folder may remove it.
 func TestList_RemovesAbandonedFiles(t *testing.T) {
 	root := t.TempDir()
 	for _, dir := range []string{"/a", "/b"} {
