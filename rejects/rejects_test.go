@@ -280,7 +280,8 @@ func TestAdd_CutsLongTexts(t *testing.T) {
 	})
 }
 
-// TestRegistry_SurvivesRestart checks rejects in an embedded store that is closed and reopened.
+// TestRegistry_SurvivesRestart closes and reopens an embedded store with a reject. The reject must still be
+// listed, and deletable.
 func TestRegistry_SurvivesRestart(t *testing.T) {
 	dir := t.TempDir()
 	open := func() (*rejects.Registry, *local.Store) {
