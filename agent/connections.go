@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// limitedListener limits the number of open connections. Further ones wait in the kernel.
+// limitedListener limits the number of open connections. Connections above the limit wait in the kernel.
 type limitedListener struct {
 	net.Listener
 	slots  chan struct{}

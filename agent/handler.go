@@ -66,7 +66,8 @@ func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Han
 	return stall.Handler(a.guard(mux), stall.Limits{Stall: stallLimit, Body: requestLimit})
 }
 
-// limited wraps a handler with a limit on concurrent requests. Further requests wait.
+// limited wraps a handler with a limit on concurrent requests. Requests above the limit wait for a slot.
+// The time limit of a request begins when it has one.
 func limited(slots chan struct{}, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -83,8 +84,9 @@ func limited(slots chan struct{}, handle http.HandlerFunc) http.HandlerFunc {
 
 var crossOrigin = http.NewCrossOriginProtection()
 
-// guard checks the host, the origin and the key of a request. Without keys, the host must name this
-// machine. Otherwise a page of any site could send requests through a browser on this machine.
+// guard checks the origin of a request, and its key or its host. If the agent has keys, every path requires
+// one, except /healthz, /readyz and /ping. Without keys, the host must name this machine. Otherwise a page
+// of any site could send requests through a browser on this machine.
 func (a *Agent) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

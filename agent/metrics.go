@@ -85,7 +85,8 @@ func newMetrics(stats func() outbox.Stats, maxBytes int64) *metrics {
 	return m
 }
 
-// judged counts the verdicts on a batch of a local device, and logs its first rejection.
+// judged counts the verdicts on a batch of a local device. It logs the first rejection of the batch, but at
+// most one per door in repeatEvery.
 func (a *Agent) judged(door string, b *wire.Batch) {
 	counts := map[varve.Outcome]int{}
 	for i := range b.Verdicts {
@@ -105,7 +106,8 @@ func (a *Agent) judged(door string, b *wire.Batch) {
 // unreadable counts and logs MQTT messages that cannot be read. It implements mqtt.RejectStore.
 type unreadable struct{ agent *Agent }
 
-// Add counts and logs messages. It stores nothing: the device gets the reason if the device uses MQTT 5.
+// Add counts messages, and logs them as often as logLimit permits. It stores none of them. A device gets
+// the reason only if it uses MQTT 5.
 func (u unreadable) Add(_ context.Context, list []rejects.Reject) ([]bool, error) {
 	for i := range list {
 		r := &list[i]
@@ -180,7 +182,8 @@ func addTally(counters *prometheus.CounterVec, t wire.Tally) {
 	}
 }
 
-// reconciled counts a comparison of kept readings with the server, and logs it if readings were resent.
+// reconciled counts a comparison of kept readings with the server. It logs the first refusal, resent
+// readings, and hours that were not compared.
 func (a *Agent) reconciled(r *uplink.Reconciliation) {
 	log, m := a.opts.Log, a.metrics
 	m.compared.Add(float64(r.Readings))

@@ -154,9 +154,10 @@ func (q *request) append(ctx context.Context, records []outbox.Record, verdicts 
 	return nil
 }
 
-// encode returns the first n readings as records, one or several per stream, without the readings that
-// have a verdict. The records have at most a quarter of the outbox, or one reading. The outbox refuses
-// more than half of it at once, and a reading has much less.
+// encode returns records with the first n readings, except readings that have a verdict. A stream has one
+// record or several. The lines of the records have at most a quarter of MaxBytes of the outbox, unless they
+// are a single reading. So Append does not refuse them: it refuses more than half of MaxBytes at once, and
+// a reading is much smaller.
 func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record, n int) {
 	q.streams = q.streams[:0]
 	size := int64(0)

@@ -21,16 +21,17 @@
 //     not of a clock, because the clock of a device may be wrong after each start.
 //   - Only damage and a full outbox with the policy [DropOldest] lose unconfirmed records, and both
 //     are counted. Kept segments are removed before a record is dropped or refused.
-//   - The age of a kept segment does not depend on the time of day. It is the running time since
-//     the segment had ended and all its records were confirmed.
-//   - Postponed records stay in their segment until they are confirmed. If most of its readings are
-//     confirmed, copies of them are appended, and it is kept or removed. A move displaces no
-//     unconfirmed record: a part of Options.MaxBytes is reserved. Moved records are not compared.
+//   - The age of a kept segment does not depend on the time of day. It begins when the segment has ended
+//     and all its records are confirmed, and grows only while the outbox is open.
+//   - Postponed records stay in their segment until they are confirmed or moved. They are moved once at
+//     least half of the segment's readings are confirmed: copies are appended, and the segment is kept or
+//     removed. A move displaces no unconfirmed record, because a part of Options.MaxBytes is reserved for
+//     copies. Moved records are not compared.
 //
 // After a power cut, the last frames may be incomplete, and were not acknowledged. Any other
 // invalid frame is damage: it is reported and counted, and the frames after it are returned. A
-// postponed record is returned at most twice. If the cursor is lost or out of date, confirmed
-// records are returned once more. No record is skipped. [ErrFull] may be retried, [ErrClosed] after
-// a restart. An Outbox is safe for concurrent use, but only one goroutine may call Next and
-// Confirm. See frame.go and cursor.go for the formats.
+// power cut during a move may leave one more copy of a postponed record. If the cursor is lost or out of
+// date, confirmed records are returned once more. No record is skipped. A call that failed with [ErrFull]
+// may be retried. After [ErrClosed], the outbox must be opened again. An Outbox is safe for concurrent use,
+// but only one goroutine may call Next and Confirm. See frame.go and cursor.go for the formats.
 package outbox

@@ -86,7 +86,7 @@ func parseFileName(file string) (uint64, bool) {
 	return n, err == nil && fileName(n) == file
 }
 
-// appendFrame appends a frame. The method completeFrames adds its checksum and its field "synced".
+// appendFrame appends a frame without its checksum and its field "synced", which completeFrames adds.
 func appendFrame(dst []byte, r *Record) []byte {
 	at := len(dst)
 	dst = append(dst, make([]byte, frameBytes)...)

@@ -171,8 +171,9 @@ func (s *segment) age(now time.Time) time.Duration {
 // isWorthKeeping reports whether a segment is kept once its records are confirmed.
 func (b *Outbox) isWorthKeeping(s *segment) bool { return b.opts.Keep > 0 && s.toCompare() > 0 }
 
-// finishSegment keeps a segment that has ended with all its records confirmed, or removes it from the
-// list. In the second case it returns true, and the caller removes the file. The caller holds b.mu.
+// finishSegment keeps a segment that has ended and whose records are all confirmed, or removes it from the
+// list. Any other segment stays unchanged. If finishSegment removed the segment, it returns true, and the
+// caller removes the file. The caller holds b.mu.
 func (b *Outbox) finishSegment(s *segment) (removed bool) {
 	if !s.ended || s.confirmed.offset < s.size || s.isWaiting() || !slices.Contains(b.segments, s) {
 		return false

@@ -22,7 +22,7 @@ type postponedRange struct {
 }
 
 // mostRanges is the number of ranges of a segment above which ranges of the same stream are united. A united
-// range may include confirmed records, which become duplicates.
+// range may include confirmed records, which are resent and become duplicates.
 const mostRanges = 64
 
 // Postponed returns the postponed records of the outbox.
@@ -201,7 +201,8 @@ func (batch *Batch) end(i int) int64 {
 }
 
 // postpone adds ranges for the records of a batch whose indices are in "waiting", and returns the number of
-// their readings. Ranges that end where the batch begins are extended, so that a stream has few ranges.
+// their readings. So that a stream has few ranges, a range that ends where the batch begins is extended.
+// The exception is a range of a stream whose first record in the batch is confirmed.
 func (s *segment) postpone(batch *Batch, waiting []int) (readings int64) {
 	list, readings := batch.ranges(waiting)
 	for i := range s.postponed {

@@ -22,7 +22,7 @@ type Batch struct {
 }
 
 // Next returns the next unconfirmed records, up to about the given bytes and readings. It waits
-// until some exist. Without Confirm, the next call returns the same records, or more.
+// until some exist. Without Confirm, a later call may return the same records again.
 func (b *Outbox) Next(ctx context.Context, bytes, readings int) (*Batch, error) {
 	for {
 		if batch, err := b.TryNext(bytes, readings); err != nil || batch != nil {
@@ -156,8 +156,8 @@ func (b *Outbox) skip(s *segment, from, to int64) {
 	}
 }
 
-// saveEvery is the shortest time between two writes of the file CURSOR while unconfirmed records
-// exist.
+// saveEvery is the shortest time from one write of the file CURSOR to the next write after a confirmation.
+// If no unconfirmed records remain, the file is written immediately.
 const saveEvery = time.Second
 
 // Confirm forgets the records of a batch, or keeps them as Options.Keep requires. If the power fails

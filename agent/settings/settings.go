@@ -111,7 +111,8 @@ func span(key, doc string, at func(*Settings) *time.Duration) setting {
 	return settings.Positive(duration(key, doc, at))
 }
 
-// maxUpload is the maximum of upload.readings. The readings of a request, and the answer, are in memory.
+// maxUpload is the maximum of upload.readings. It exists because the readings of a request, and the answer,
+// are in memory.
 const maxUpload = 100_000
 
 // maxKeep is the maximum of outbox.keep.

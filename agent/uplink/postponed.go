@@ -88,7 +88,8 @@ func (s *Sender) isFull(stream string) bool {
 }
 
 // retryAll sends postponed readings while some are due, after a batch failed with errFull. It returns nil if the
-// readings of a further stream can be postponed now. Otherwise, it returns the error of the batch.
+// readings of one more stream can be postponed now. Otherwise, it returns the error of a retry or of the
+// batch.
 func (s *Sender) retryAll(ctx context.Context, full error) error {
 	for s.untilRetry() <= 0 {
 		if err := s.retryPostponed(ctx); err != nil {

@@ -51,8 +51,9 @@ func (s *Sender) untilComparison() time.Duration {
 	return max(wait, time.Until(s.compare.next))
 }
 
-// reconcile compares the kept readings with the server, if that is due, and resends the hours that differ.
-// It fails only if the cursor of the outbox cannot be written, or if the context ends.
+// reconcile compares the kept readings with the server, and resends the hours that differ. If that is not
+// due, it only saves the cursor of the outbox. It fails only if the cursor cannot be written, or if the
+// context ends.
 func (s *Sender) reconcile(ctx context.Context) error {
 	if s.untilComparison() > 0 {
 		return s.opts.Outbox.SaveCursor()
@@ -171,8 +172,9 @@ func newReconciliation(s *Sender) *reconciliation {
 	return r
 }
 
-// compareAll compares all hours with readings in due segments. Hours that do not fit into memory together
-// are compared in parts. An hour that may not fit even alone is excluded.
+// compareAll compares all hours with readings in due segments, and resends the hours that differ. Hours
+// that do not fit into memory together are compared in parts. An hour that may not fit even alone is
+// excluded.
 func (r *reconciliation) compareAll(ctx context.Context) error {
 	for parts := []part{everything}; len(parts) > 0; {
 		p := parts[len(parts)-1]
@@ -247,6 +249,7 @@ func (r *reconciliation) eachReading(ctx context.Context, segments []outbox.Kept
 
 // compareHours compares the hours of each series with the server. It releases the hours that are equal. If
 // the comparison of a series fails, the other series are still compared and resent.
+// After failedSeries consecutive failures, compareHours fails.
 func (r *reconciliation) compareHours(ctx context.Context, h *holdings) error {
 	for name, held := range h.series {
 		differ, err := r.compareSeries(ctx, name, held)
@@ -272,7 +275,8 @@ func (r *reconciliation) compareHours(ctx context.Context, h *holdings) error {
 	return nil
 }
 
-// compareSeries returns the starts of the hours that differ. After a failure, it retries.
+// compareSeries returns the starts of the hours that differ. It makes up to compareAttempts attempts, but
+// does not repeat a refused one.
 func (r *reconciliation) compareSeries(ctx context.Context, name seriesName, held *hours) (differ []int64, err error) {
 	post := wire.DigestsPost{Period: rollup.Hourly.String()}
 	periods := 0

@@ -187,8 +187,9 @@ func (d *delivery) record(left retryable, err error) error {
 	return err
 }
 
-// isHalved reports whether a body is resent in halves after an error. Halves of a body without an answer would
-// delay other streams for too long.
+// isHalved reports whether a body is resent in halves after an error. A body that was not refused as
+// invalid is halved only if mayHalve is true, and only until halvesLimit. Its halves may get no answer,
+// too, and would delay other streams for too long.
 func (d *delivery) isHalved(err error) bool {
 	return varve.FailureOf(err) == varve.Invalid || d.mayHalve && d.spent < halvesLimit
 }

@@ -18,8 +18,9 @@
 //     another server, such as a captive portal, loses no reading.
 //   - A reading that the server does not store at present is resent. It is postponed after five
 //     attempts, or after attempts of a minute in all, so that it does not delay other readings. If
-//     others are postponed already, two attempts are enough. Nothing is postponed unless the server
-//     is ready: see /readyz.
+//     readings of other streams are postponed already, two attempts are enough. If readings of its own
+//     stream are, one attempt is enough, or none. A failed attempt postpones readings only if the server
+//     answered it with some verdicts, or is ready: see /readyz.
 //   - Postponed readings are not confirmed, and are not compared. They are resent after at least
 //     Options.Retry, and other streams are sent meanwhile.
 //   - A body that is refused as invalid is resent in halves, because the answer may come from a
