@@ -15,6 +15,7 @@
 // Load returns the valid settings even if others are invalid. Then the error is Mistakes. An
 // unknown setting is a mistake, and an unknown variable with the prefix [EnvPrefix] is a warning.
 // Secrets of notifiers and brokers are in files or variables, and a Config has only their names.
+// The exception is a password or token in an address: see [Loaded.PublicValues].
 package config
 
 import (
@@ -154,7 +155,7 @@ type Stream struct {
 	Retention   time.Duration
 	RowWindow   time.Duration // for dynamodb: the time that a row covers; 0 means a millisecond
 	ClockPolicy string        // for readings with an unacceptable time: refuse, quarantine or correct; if empty, refuse
-	Lookback    time.Duration // look-back of PromQL; 0 means the look-back of all streams
+	Lookback    time.Duration // look-back of PromQL; 0 means Prometheus.Lookback
 	Archive     bool          // if true, queries read archived tables by default
 	Arrivals    string        // whether changes are recorded by arrival: true or false; if empty, true except on dynamodb
 	Expect      string        // for dynamodb: whether rows are expected to exist: auto, new or existing; if empty, auto

@@ -10,7 +10,7 @@ type Mistakes []Mistake
 // Mistake is a single mistake, with its origin and key.
 type Mistake struct {
 	Origin  string // a file and a line, a variable, or a flag
-	Key     string // "" if the mistake concerns a whole file
+	Key     string // "" if the mistake does not concern a single setting
 	Message string
 }
 

@@ -205,7 +205,7 @@ func (c *checkpoint) save() error {
 	return nil
 }
 
-// replaceFile writes a file durably, or leaves the old one.
+// replaceFile replaces a file atomically. If it fails, the old file remains.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.new")
 	if err != nil {

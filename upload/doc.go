@@ -16,7 +16,7 @@
 // is sent from its start.
 //
 // If an upload fails or the process dies, the next run resumes at the checkpoint. It may resend
-// some readings, which become duplicates. An error about one source is a [FileError], and the other
-// sources are sent. The end of the context is [ErrInterrupted]. Callbacks never overlap. Only one goroutine may use an
-// Upload.
+// some readings, which become duplicates. An error about one source is a [FileError]. If a source cannot be
+// read, the other sources are still sent. Any other error ends the upload. If the context is canceled, the
+// error is [ErrInterrupted]. Callbacks never overlap. Only one goroutine may use an Upload.
 package upload

@@ -78,8 +78,8 @@ type prefix struct {
 	offset int64
 }
 
-// prefixOf returns the empty prefix of a file to which lines may be appended. For other files, and for files
-// without an end, it returns nil.
+// prefixOf returns the empty prefix of a file to which lines may be appended. For any other file, and for a
+// file that endAtLine has not limited, it returns nil.
 func (s *Source) prefixOf(r *file, c *wire.Columns) *prefix {
 	section, ok := r.raw.(*io.SectionReader)
 	if !ok || !s.grows(c) {

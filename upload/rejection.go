@@ -42,8 +42,8 @@ type RejectFile struct {
 }
 
 // CreateRejectFile creates the file. If resumed is set, it appends to the rejections of earlier runs.
-// Otherwise, an existing file is truncated. It fails for one of the sources, and for a file of anything but
-// rejections. CreateRejectFile returns nil for an empty path.
+// Otherwise, an existing file is truncated. It fails if the path names one of the sources, or if the file
+// has data other than rejections. CreateRejectFile returns nil for an empty path.
 func CreateRejectFile(path string, resumed bool, sources []Source) (*RejectFile, error) {
 	if path == "" {
 		return nil, nil

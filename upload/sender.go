@@ -105,7 +105,8 @@ func (f *fileSender) deliver(ctx context.Context, p wire.Piece) error {
 }
 
 // deliverHalves resends a piece whose answer does not list all rejections. A rejection that is not listed may be
-// temporary. The readings that this answer stored become duplicates, so they are subtracted from these.
+// temporary. The readings that this answer stored are duplicates in later answers, so their number is
+// subtracted from the duplicates.
 func (f *fileSender) deliverHalves(ctx context.Context, p *wire.Piece, stored, recounted int64) error {
 	if p.Len() == 1 {
 		return &FileError{f.source.Path, errors.New("the answer does not list all rejected readings: send rows with fewer columns")}
