@@ -111,7 +111,8 @@ func (a arrivalCommands) printChanges(ctx context.Context, c *client.Client, q c
 	return err
 }
 
-// printPages prints pages until a limit, an error or the end of ctx, and returns the number of readings.
+// printPages prints pages until the last one, a limit, an error or the end of ctx. With --follow, it waits
+// for further pages. It returns the number of readings.
 func (a arrivalCommands) printPages(ctx context.Context, pages *changePages, q client.ChangesQuery, follow bool) (printed int, err error) {
 	most := q.Limit
 	table := tabwriter.NewWriter(a.out, 0, 0, 2, ' ', 0)

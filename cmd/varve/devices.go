@@ -129,7 +129,7 @@ func gather[T any](limit int, get func(client.List) ([]T, string, error)) (all [
 	return all, false, nil
 }
 
-// emptyText explains an empty list of devices. The stream may be empty.
+// emptyText explains an empty list of devices. The argument "stream" is "" if the query names no stream.
 func emptyText(q *client.DeviceQuery, stream string) string {
 	chosen := ""
 	switch {

@@ -166,7 +166,7 @@ func destinationConfirmed(log zerolog.Logger, arn, enableURL string, err error) 
 	}
 }
 
-// erasureChanged returns a callback that logs a change of an erasure. The log has no part of a reading.
+// erasureChanged returns a callback that logs a change of an erasure. The log has no field of a reading.
 func erasureChanged(log zerolog.Logger) func(erasures.Record) {
 	return func(r erasures.Record) {
 		readings := int64(0)

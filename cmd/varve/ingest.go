@@ -173,8 +173,8 @@ func announceStream(a *app, f *ingestFlags, sources []upload.Source) {
 	}
 }
 
-// ingestError replaces API parameters in an error of an upload with flags. If several files could not be read,
-// err has an error for each.
+// ingestError returns an error of an upload, in which flags replace API parameters. If several files could
+// not be read, the error joins one error per file.
 func ingestError(err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var errs []error

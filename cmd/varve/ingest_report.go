@@ -37,7 +37,8 @@ func (r *ingestReport) events() upload.Events {
 	}
 }
 
-// rejected prints the first few rejections, and writes all of them to the file of rejections.
+// rejected prints the first maxShown rejections, unless the output is JSON. It writes all of them to the
+// file of rejections.
 func (r *ingestReport) rejected(rej upload.Rejection) {
 	rej.Message = flagHints(rej.Message)
 	r.rejections++

@@ -78,7 +78,8 @@ func sum(numbers []int) (total int) {
 }
 
 // shrunk returns widths with which a line has at most width characters, if that is possible.
-// Columns of sentences become narrower first, at spaces, because users copy names and ids.
+// Columns of sentences become narrower first, down to their longest word. The other columns have names and
+// ids, which users copy.
 func (g *listing) shrunk(width int) []int {
 	widths := g.widths()
 	words := g.wordWidths()

@@ -228,8 +228,9 @@ func (a pictures) ofBuckets(cmd *cobra.Command, c *client.Client, q client.Aggre
 	return queryCommands(a).reportSkipped(answer.Coverage, len(answer.Buckets) == 0)
 }
 
-// linesOfBuckets returns a line for each device, field and function. The name of a line has the parts in
-// which lines differ. If all buckets are of one device, the name also has the field.
+// linesOfBuckets returns a line for each device, field and function. The name of a line has its device,
+// field and function, without a device or function that all lines share. A field that all lines share is
+// omitted only if several devices exist.
 func linesOfBuckets(buckets []wire.AggregateBody, functions []string) (*lines, error) {
 	devices, fields := map[string]bool{}, map[string]bool{}
 	for i := range buckets {

@@ -46,8 +46,8 @@ func (p *progress) print(line string) {
 	fmt.Fprint(p.out, line)
 }
 
-// end stops the bar. If the work is complete, it fills the bar first. An upload does not count parts of
-// files without readings, such as headers.
+// end stops the bar. If the work is complete, it fills the bar first, because an upload does not count
+// parts of files without readings, such as headers.
 func (p *progress) end(complete bool) {
 	if p.all == nil {
 		return

@@ -56,7 +56,7 @@ func (a rejectCommands) replay() *cobra.Command {
 
 // replayAll replays the rejects with the ids, or all selected ones. If it fails, the result "sum"
 // counts the rejects that were replayed before the failure. A missing reject is reported, and is not a
-// failure: an earlier replay, whose answer may be lost, deletes it.
+// failure, because an earlier replay with a lost answer may have deleted it.
 func (a rejectCommands) replayAll(cmd *cobra.Command, c *client.Client, r *wire.ReplayRequest, ids []string) (sum wire.ReplayAnswer, err error) {
 	for _, id := range ids {
 		one, err := c.ReplayReject(cmd.Context(), id, r.ReplayOptions)

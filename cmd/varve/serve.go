@@ -161,7 +161,8 @@ func drain(srv *http.Server, within time.Duration, log zerolog.Logger) error {
 	return err
 }
 
-// listen listens on an address. Its errors name the flag that changes the address.
+// listen listens on an address. If the address is in use or not permitted, the error names the flag or
+// setting that changes it.
 func listen(ctx context.Context, address, flag string) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", address)
@@ -262,7 +263,8 @@ func newServer(c *config.Config, log zerolog.Logger, handler http.Handler, secur
 	return &http.Server{
 		Handler: handler, TLSConfig: secured, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: c.Limits.Request,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10, ErrorLog: quiet(log),
-		// The deadline of a stream does not end a write that waits for the connection.
+		// This timeout is needed, because the deadline of a stream does not end a write that waits for the
+		// connection.
 		HTTP2:                        &http.HTTP2Config{WriteByteTimeout: c.Limits.Stall},
 		DisableGeneralOptionsHandler: true, // that handler would answer without a key
 	}

@@ -19,8 +19,8 @@ import (
 // requires an element in storeKinds, and its name in config.StoreKinds.
 type storeKind struct {
 	name string // value of store.kind
-	// open opens the store. It calls fatal if the store can never continue. If the store does not
-	// exist, it creates it, or fails with missingStore if storeOptions.mustExist is set.
+	// open opens the store, and creates a missing one. If storeOptions.mustExist is set, it fails with
+	// missingStore instead. The open store calls fatal if it can never continue.
 	open func(ctx context.Context, o storeOptions) (store.Store, error)
 	// place names the store for users.
 	place func(c *config.Config) string

@@ -26,7 +26,7 @@ const (
 	// second.
 	onlineUnits = 1000
 	// doctorAttempts limits the attempts of each request of varve doctor. doctorTimeout limits the
-	// duration of all checks. Both are low, because a user waits.
+	// duration of the checks, except the check that reads all tables. Both are low, because a user waits.
 	doctorAttempts = 2
 	doctorTimeout  = time.Minute
 )

@@ -79,7 +79,7 @@ func verifyEmbedded(ctx context.Context, st store.Store, v api.Verification, sam
 	return sampleFolder(ctx, s, sample)
 }
 
-// registerEmbedded adds the metrics of the disk and of damage.
+// registerEmbedded adds the metrics of the disk, of damage, and of the syncs of the journal.
 func registerEmbedded(reg *prometheus.Registry, c *config.Config, st store.Store) {
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "varve_disk_free_bytes", Help: "Free space of the data folder's disk; NaN if unknown.",

@@ -71,7 +71,7 @@ func (a verifier) verifyStore(ctx context.Context, c *config.Config, f *configFl
 	return a.showDamage(findings, f.command("repair"))
 }
 
-// verifierOf returns the verifier of a server's store. It is nil if the store has no data on disk.
+// verifierOf returns the verifier of a server's store. It is nil if the store exists only in memory.
 func verifierOf(e *engine.Engine, c *config.Config, kind storeKind) api.Verifier {
 	if kind.verifyOpen == nil {
 		return nil
