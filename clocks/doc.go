@@ -14,8 +14,9 @@
 //
 // These rules always hold:
 //
-//   - Only a current reading is corrected: its corrected time is within [Tolerance] of its arrival.
-//     So a wrong offset causes an error of at most Tolerance.
+//   - A reading is corrected only if its corrected time is within [Tolerance] of its arrival. So a wrong
+//     offset causes an error of at most Tolerance. The exception is another version of a corrected reading:
+//     it gets the same corrected time, whenever it arrives.
 //   - The corrected time depends on the sent time and an offset only, and offsets never change. So
 //     a resent reading has the same time and id, and is a duplicate.
 //   - A corrected reading is not stored a second time under its sent time. This holds even if it is
