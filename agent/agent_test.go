@@ -119,6 +119,7 @@ func wantReadings(t *testing.T, url, stream, device string, want int) {
 const ndjson = "application/x-ndjson"
 
 // TestAgent_ForwardsAllDoors writes with HTTP, line protocol, the Go client and MQTT.
+// The server must get all valid readings.
 func TestAgent_ForwardsAllDoors(t *testing.T) {
 	server := newServer(t)
 	a := startAgent(t, server.URL, nil)
@@ -174,7 +175,8 @@ func publish(t *testing.T, a *agent.Agent, topic, payload string) byte {
 	return ack.ReasonCode
 }
 
-// TestAgent_SurvivesRestartWithoutServer writes while no server exists, and sends after a restart.
+// TestAgent_SurvivesRestartWithoutServer writes a reading twice while no server exists, and restarts the
+// agent with a server. The server must then have the reading once.
 func TestAgent_SurvivesRestartWithoutServer(t *testing.T) {
 	dir := t.TempDir()
 	at := func(s *settings.Settings) { s.Outbox.Dir = dir }
@@ -213,8 +215,8 @@ func health(t *testing.T, a *agent.Agent) (h agent.Health) {
 	return h
 }
 
-// TestAgent_RefusesWhenFull fills the outbox with the policy refuse. Devices get 503 and may retry;
-// clients of InfluxDB get 503, too, because they drop their lines after 429.
+// TestAgent_RefusesWhenFull fills the outbox with the policy refuse. Devices must get 503, so that they
+// retry. Clients of InfluxDB must get 503, too, because they drop their lines after 429.
 func TestAgent_RefusesWhenFull(t *testing.T) {
 	a := startAgent(t, "http://127.0.0.1:1", func(s *settings.Settings) { s.Outbox.Full, s.Outbox.MaxBytes = "refuse", outbox.MinBytes })
 	text := strings.Repeat("x", 30_000)
@@ -268,8 +270,8 @@ func TestAgent_ChecksKeysAndHosts(t *testing.T) {
 	}
 }
 
-// TestAgent_AnswersHostileInput sends invalid bodies and messages. The agent must refuse each of them
-// and continue to work.
+// TestAgent_AnswersHostileInput sends an empty body, invalid bodies and invalid messages. The agent must
+// refuse all but the empty body, and continue to work.
 func TestAgent_AnswersHostileInput(t *testing.T) {
 	server := newServer(t)
 	a := startAgent(t, server.URL, func(s *settings.Settings) { s.HTTP.MaxBody = 1 << 20 })
@@ -305,8 +307,8 @@ func TestAgent_AnswersHostileInput(t *testing.T) {
 	}
 }
 
-// TestAgent_IsReady sends the request with which an agent checks its server before it postpones readings.
-// That server may be an agent, too.
+// TestAgent_IsReady sends to an agent the request with which an agent checks its server before it postpones
+// readings. The answer must be that it is ready, because the server may be an agent, too.
 func TestAgent_IsReady(t *testing.T) {
 	a := startAgent(t, "http://127.0.0.1:1", nil)
 	c, err := client.New(a.URL(), client.WithRetries(0))

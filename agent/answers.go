@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// answerBytes limits the length of an answer. The limit grows by answerBytesPerReading for each of
-	// upload.readings, because each reading of a request may have a reject.
+	// answerBytes limits the length of an answer. To this, answerBytesPerReading is added as many times as
+	// a request may have readings, because each may have a reject.
 	answerBytes           = 1 << 20
 	answerBytesPerReading = 2 << 10
 	// answerLimit is the longest time for the body of an answer.

@@ -68,6 +68,7 @@ func TestLimitAnswers_EndsEndlessAnswers(t *testing.T) {
 }
 
 // TestLimitAnswers_PreservesShortAnswers reads an answer that is shorter than the limit.
+// Its text must be complete.
 func TestLimitAnswers_PreservesShortAnswers(t *testing.T) {
 	text := strings.Repeat("x", 1000)
 	limited := agent.LimitAnswers(transport(func(*http.Request) (*http.Response, error) {

@@ -67,7 +67,7 @@ func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Han
 }
 
 // limited wraps a handler with a limit on concurrent requests. Requests above the limit wait for a slot.
-// The time limit of a request begins when it has one.
+// The time limit of a request begins when it gets a slot.
 func limited(slots chan struct{}, handle http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		select {
@@ -85,8 +85,8 @@ func limited(slots chan struct{}, handle http.HandlerFunc) http.HandlerFunc {
 var crossOrigin = http.NewCrossOriginProtection()
 
 // guard checks the origin of a request, and its key or its host. If the agent has keys, every path requires
-// one, except /healthz, /readyz and /ping. Without keys, the host must name this machine. Otherwise a page
-// of any site could send requests through a browser on this machine.
+// a key, except /healthz, /readyz and /ping. Without keys, the host must name this machine. Otherwise a
+// page of any site could send requests through a browser on this machine.
 func (a *Agent) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")

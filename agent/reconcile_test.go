@@ -113,7 +113,7 @@ func allKinds() (lines []string) {
 }
 
 // TestReconciliation_RestoresLostReadings replaces the store of the server with an older one, after the
-// server has acknowledged all readings. The agent resends the hours of the lost readings, and no
+// server has acknowledged all readings. The agent must resend the hours of the lost readings, and no
 // others.
 func TestReconciliation_RestoresLostReadings(t *testing.T) {
 	lines := allKinds()
@@ -170,8 +170,8 @@ func TestReconciliation_RestoresLostReadings(t *testing.T) {
 }
 
 // TestReconciliation_EndsAtAgent runs an agent that sends its readings to a second agent, which cannot
-// compare readings. The kept segments of the first agent are removed by age. The server of the second agent
-// has all readings.
+// compare readings. The kept segments of the first agent must be removed by age. The server of the second
+// agent must have all readings.
 func TestReconciliation_EndsAtAgent(t *testing.T) {
 	server := newServer(t)
 	peer := startAgent(t, server.URL, nil)
@@ -188,7 +188,7 @@ func TestReconciliation_EndsAtAgent(t *testing.T) {
 	wantReadings(t, server.URL, "s", "d 0/é", 4*len(kinds))
 }
 
-// TestReconciliation_IsOff sends with outbox.keep 0. The agent keeps nothing after a verdict.
+// TestReconciliation_IsOff sends with outbox.keep 0. The agent must keep nothing after a verdict.
 func TestReconciliation_IsOff(t *testing.T) {
 	server := newServer(t)
 	dir := t.TempDir()

@@ -156,8 +156,8 @@ func (q *request) append(ctx context.Context, records []outbox.Record, verdicts 
 
 // encode returns records with the first n readings, except readings that have a verdict. A stream has one
 // record or several. The lines of the records have at most a quarter of MaxBytes of the outbox, unless they
-// are a single reading. So Append does not refuse them: it refuses more than half of MaxBytes at once, and
-// a reading is much smaller.
+// are a single reading. So Append does not refuse them as too large: its limit is half of MaxBytes, and a
+// reading is much smaller.
 func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record, n int) {
 	q.streams = q.streams[:0]
 	size := int64(0)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestCursor_ReadsEarlierFormat opens an outbox whose file CURSOR has the format of an earlier version. The
-// confirmed records stay confirmed, and no damage is reported.
+// confirmed records must stay confirmed, and no damage may be reported.
 func TestCursor_ReadsEarlierFormat(t *testing.T) {
 	var e events
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour, Events: e.callbacks()}

@@ -16,7 +16,7 @@ import (
 )
 
 // TestDamage_LosesOnlyDamagedRecords changes, zeroes or cuts off random bytes of random files. All
-// records outside of the damage are returned in order, and each loss is reported.
+// records outside of the damage must be returned in order, and each loss must be reported.
 func TestDamage_LosesOnlyDamagedRecords(t *testing.T) {
 	const all = 300
 	lost := 0

@@ -36,8 +36,8 @@ func closeBox(t *testing.T, b *outbox.Outbox) {
 	}
 }
 
-// TestKept_SurvivesRestart confirms all records. They are kept across a restart, and Next does not return
-// them. Their age excludes the time in which the outbox was closed.
+// TestKept_SurvivesRestart confirms all records. They must be kept across a restart, and Next must not
+// return them. Their age must exclude the time in which the outbox was closed.
 func TestKept_SurvivesRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 10_000, Keep: 24 * time.Hour}
@@ -67,7 +67,7 @@ func TestKept_SurvivesRestart(t *testing.T) {
 	})
 }
 
-// TestKept_IsUnconfirmedWithoutCursor removes both cursors. All kept records are returned once more.
+// TestKept_IsUnconfirmedWithoutCursor removes both cursors. All kept records must be returned once more.
 func TestKept_IsUnconfirmedWithoutCursor(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour}
 	b := open(t, o)
@@ -84,8 +84,8 @@ func TestKept_IsUnconfirmedWithoutCursor(t *testing.T) {
 	}
 }
 
-// TestKept_IsRemovedWithoutKeep opens an outbox with kept segments, without Options.Keep. Open removes
-// the segments, and no further ones are kept.
+// TestKept_IsRemovedWithoutKeep opens an outbox with kept segments, without Options.Keep. Open must remove
+// the segments, and no later segment may be kept.
 func TestKept_IsRemovedWithoutKeep(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour}
 	b := open(t, o)
@@ -104,8 +104,8 @@ func TestKept_IsRemovedWithoutKeep(t *testing.T) {
 	}
 }
 
-// TestKept_YieldsToRecords fills an outbox that has kept segments. They are removed before any record is
-// dropped or refused, the oldest first, and do not count as dropped.
+// TestKept_YieldsToRecords fills an outbox that has kept segments. They must be removed before any record
+// is dropped or refused, the oldest first. They must not count as dropped.
 func TestKept_YieldsToRecords(t *testing.T) {
 	for name, o := range map[string]outbox.Options{
 		"drop": {Full: outbox.DropOldest, Disk: disk{vfs.NewMem()}}, "refuse": {Full: outbox.RefuseNewest, Disk: disk{vfs.NewMem()}},
@@ -137,7 +137,8 @@ func TestKept_YieldsToRecords(t *testing.T) {
 	}
 }
 
-// TestKept_YieldsToCursor saves the cursor on a full disk. The oldest kept segment is removed for it.
+// TestKept_YieldsToCursor saves the cursor on a full disk. The oldest kept segment must be removed, so that
+// the cursor fits.
 func TestKept_YieldsToCursor(t *testing.T) {
 	full := &fullDisk{disk: disk{vfs.NewMem()}, free: 1 << 20}
 	b := open(t, outbox.Options{Disk: full, SegmentBytes: 10_000, Keep: time.Hour})
@@ -156,7 +157,7 @@ func TestKept_YieldsToCursor(t *testing.T) {
 	}
 }
 
-// TestKept_EndsQuietSegment appends one record. Its segment ends after an eighth of Options.Keep, which
+// TestKept_EndsQuietSegment appends one record. Its segment must end after an eighth of Options.Keep, which
 // is three hours, so that it can be compared.
 func TestKept_EndsQuietSegment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -179,8 +180,8 @@ func TestKept_EndsQuietSegment(t *testing.T) {
 	})
 }
 
-// TestKept_StaysForNextComparison finishes one comparison per segment. A segment is removed by the
-// comparison after its own, also after a restart. RemoveSegments counts only segments that were not
+// TestKept_StaysForNextComparison finishes one comparison per segment. A segment must be removed by the
+// comparison after its own, also after a restart. RemoveSegments must count only segments that were not
 // compared.
 func TestKept_StaysForNextComparison(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), Keep: time.Hour}
@@ -233,7 +234,8 @@ func clearBytes(t *testing.T, file string, from, to int) {
 }
 
 // TestKept_ExcludesLostRecords damages all records of a segment and some of another one before they are
-// confirmed. The first segment is not kept. The lost readings of the second one do not count as unconfirmed.
+// confirmed. The first segment must not be kept. The lost readings of the second one must not count as
+// unconfirmed.
 func TestKept_ExcludesLostRecords(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir(), Keep: time.Hour}
 	for n := range 2 {
@@ -255,8 +257,8 @@ func TestKept_ExcludesLostRecords(t *testing.T) {
 	}
 }
 
-// TestKept_SkipsDamage damages a kept segment, and removes another one. All other records are read, and
-// nothing is reported as lost, because the server has confirmed the records.
+// TestKept_SkipsDamage damages a kept segment, and removes another one. All other records must be read.
+// Nothing may be reported as lost, because the server has confirmed the records.
 func TestKept_SkipsDamage(t *testing.T) {
 	var e events
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Keep: time.Hour, Events: e.callbacks()}

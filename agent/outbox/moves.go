@@ -11,11 +11,12 @@ import (
 // movePause is the time without moves after a failed one.
 const movePause = time.Minute
 
-// Move appends copies of postponed records to the outbox, if at least half of the readings of their segment
-// are confirmed. The segment is then kept or removed like others. The copies are unconfirmed records of a
-// later segment, which Outbox.Next returns. Move copies nothing if that would displace unconfirmed records.
-// It fails only if the context ends or the outbox is closed. Other failures are reported, and the first
-// call after movePause repeats the move. Only the goroutine that calls Next may call it.
+// Move appends copies of postponed records to the outbox. It does so if at least half of the readings of
+// their segment are confirmed. The segment is then kept or removed like others. The copies are unconfirmed
+// records of a later segment, which Outbox.Next returns. Move copies nothing if that would displace
+// unconfirmed records. It fails only if the context ends or the outbox is closed. Other failures are
+// reported, and the first call after movePause repeats the move. Only the goroutine that calls Next may
+// call it.
 func (b Postponed) Move(ctx context.Context) error {
 	if time.Now().Before(b.movesAfter) {
 		return nil

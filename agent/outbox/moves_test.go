@@ -13,7 +13,7 @@ import (
 )
 
 // TestMove_RelievesFullOutbox fills an outbox during an outage. After the outage, one reading in 99
-// stays postponed, and all others are confirmed. Further records fit, and no postponed reading is
+// stays postponed, and all others are confirmed. Further records must fit, and no postponed reading may be
 // dropped.
 func TestMove_RelievesFullOutbox(t *testing.T) {
 	isStuck := func(n int) bool { return n%99 == 1 }
@@ -54,8 +54,8 @@ func TestMove_RelievesFullOutbox(t *testing.T) {
 	}
 }
 
-// TestMove_LeavesConfirmedRecordsToCompare moves the records of many ranges. Each record of the segment is compared,
-// or has a copy.
+// TestMove_LeavesConfirmedRecordsToCompare moves the records of many ranges. Each record of the segment
+// must be left to compare, or have a copy.
 func TestMove_LeavesConfirmedRecordsToCompare(t *testing.T) {
 	o := outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 1 << 20, Keep: time.Hour}
 	b := open(t, o)
@@ -74,8 +74,8 @@ func TestMove_LeavesConfirmedRecordsToCompare(t *testing.T) {
 	}
 }
 
-// TestMove_SurvivesFullDisk moves records on a disk without space for copies. The failed moves lose no
-// record, and are reported once. After a minute with free space, a move succeeds.
+// TestMove_SurvivesFullDisk moves records on a disk without space for copies. The failed moves must lose no
+// record, and must be reported once. After a minute, on a disk with free space, a move must succeed.
 func TestMove_SurvivesFullDisk(t *testing.T) {
 	for _, policy := range []outbox.Policy{outbox.DropOldest, outbox.RefuseNewest} {
 		synctest.Test(t, func(t *testing.T) {

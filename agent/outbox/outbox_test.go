@@ -78,8 +78,8 @@ func TestOutbox_ReturnsUnconfirmedRecordsAgain(t *testing.T) {
 	}
 }
 
-// TestOutbox_DropsOldest fills an outbox with the policy DropOldest. The newest records remain, and
-// each dropped reading is counted.
+// TestOutbox_DropsOldest fills an outbox with the policy DropOldest. The newest records must remain, and
+// each dropped reading must be counted.
 func TestOutbox_DropsOldest(t *testing.T) {
 	var e events
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, MaxBytes: outbox.MinBytes, Events: e.callbacks()})
@@ -117,8 +117,8 @@ func TestOutbox_DropsOldest(t *testing.T) {
 	}
 }
 
-// TestOutbox_RefusesNewest fills an outbox with the policy RefuseNewest. After confirmations, it
-// accepts records once more.
+// TestOutbox_RefusesNewest fills an outbox with the policy RefuseNewest. It must refuse a record that does
+// not fit. After confirmations, it must accept records again.
 func TestOutbox_RefusesNewest(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, MaxBytes: outbox.MinBytes, Full: outbox.RefuseNewest})
 	n := 0
@@ -148,7 +148,7 @@ func TestOutbox_RefusesSecondUser(t *testing.T) {
 }
 
 // TestOutbox_IgnoresCursorOfOtherSegment copies a cursor to a folder whose segments have the same
-// numbers. None of their records are confirmed.
+// numbers. None of their records may count as confirmed.
 func TestOutbox_IgnoresCursorOfOtherSegment(t *testing.T) {
 	o := outbox.Options{Dir: t.TempDir()}
 	b := open(t, o)
@@ -177,7 +177,7 @@ func TestOutbox_IgnoresCursorOfOtherSegment(t *testing.T) {
 	}
 }
 
-// TestOutbox_SharesSyncs appends from many goroutines. Their records share syncs.
+// TestOutbox_SharesSyncs appends from many goroutines. Their records must share syncs.
 func TestOutbox_SharesSyncs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &slowSyncs{disk: disk{vfs.NewMem()}, release: make(chan struct{})}

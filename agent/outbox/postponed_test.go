@@ -74,8 +74,8 @@ func multiples(n int) (all []int) {
 	return all
 }
 
-// TestPostponed_SurvivesRestart postpones a third of all records. Next does not return them, not even
-// after a restart. Their segments are not kept until they are confirmed.
+// TestPostponed_SurvivesRestart postpones a third of all records. Next must not return them, not even after
+// a restart. Their segments must be kept only once all their records are confirmed.
 func TestPostponed_SurvivesRestart(t *testing.T) {
 	for _, order := range []outbox.Order{outbox.OldestFirst, outbox.NewestFirst} {
 		o := outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 10_000, Keep: time.Hour, Order: order}
@@ -105,8 +105,8 @@ func TestPostponed_SurvivesRestart(t *testing.T) {
 }
 
 // TestPostponed_MovesFewRecords moves the postponed records of all ended segments, which are a third of
-// the records. Next returns the copies, the other records are kept, and the moved records are not
-// compared. A second move changes nothing, because the segments then have mostly postponed records.
+// the records. Next must return the copies. Only the other records may be kept to compare, if Options.Keep
+// is set. A second move must change nothing, because the segments then have mostly postponed records.
 func TestPostponed_MovesFewRecords(t *testing.T) {
 	for _, keep := range []time.Duration{0, time.Hour} {
 		o := outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 10_000, Keep: keep}
@@ -144,8 +144,8 @@ func TestPostponed_MovesFewRecords(t *testing.T) {
 	}
 }
 
-// TestPostponed_NeverDisplaces fills an outbox with postponed and confirmed records. Move makes room:
-// with it, at least a quarter more records fit before one is dropped or refused.
+// TestPostponed_NeverDisplaces fills an outbox with postponed and confirmed records. With calls of Move, at
+// least a quarter more records must fit before one is dropped or refused.
 func TestPostponed_NeverDisplaces(t *testing.T) {
 	for _, policy := range []outbox.Policy{outbox.DropOldest, outbox.RefuseNewest} {
 		accepted := map[bool]int{}
@@ -175,7 +175,7 @@ func TestPostponed_NeverDisplaces(t *testing.T) {
 	}
 }
 
-// TestPostponed_SplitsRange leaves the first record of a range unconfirmed. The record gets a range of
+// TestPostponed_SplitsRange leaves the first record of a range unconfirmed. The record must get a range of
 // its own, so that it does not delay the others.
 func TestPostponed_SplitsRange(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}})
@@ -207,8 +207,8 @@ func TestPostponed_SplitsRange(t *testing.T) {
 }
 
 // TestPostponed_MatchesModel postpones and confirms random records, moves postponed records to a later
-// segment, and sometimes closes and reopens the outbox. No unconfirmed record is lost, not even if ranges of
-// postponed records in a segment are merged.
+// segment, and sometimes closes and reopens the outbox. No unconfirmed record may be lost, not even if
+// ranges of postponed records in a segment are united.
 func TestPostponed_MatchesModel(t *testing.T) {
 	for seed := range uint64(randomtest.Part(20)) {
 		rng := rand.New(rand.NewPCG(seed, 3))
@@ -260,7 +260,7 @@ func TestPostponed_MatchesModel(t *testing.T) {
 }
 
 // TestPostponed_SkipsDamage damages a segment with postponed records, and removes another one. All other postponed
-// records are returned, and the losses are reported.
+// records must be returned, and the losses must be reported.
 func TestPostponed_SkipsDamage(t *testing.T) {
 	var e events
 	o := outbox.Options{Dir: t.TempDir(), SegmentBytes: 10_000, Events: e.callbacks()}
@@ -286,8 +286,8 @@ func TestPostponed_SkipsDamage(t *testing.T) {
 	}
 }
 
-// TestCursor_SurvivesDamage damages the file CURSOR. The previous file is used instead, so that kept
-// records stay confirmed. The damage is reported once, and the damaged file does not replace the
+// TestCursor_SurvivesDamage damages the file CURSOR. The previous file must be used instead, so that kept
+// records stay confirmed. The damage must be reported once, and the damaged file must not replace the
 // previous one.
 func TestCursor_SurvivesDamage(t *testing.T) {
 	for name, injure := range map[string]func(data []byte) []byte{
@@ -336,7 +336,8 @@ func readFile(t *testing.T, file string) string {
 }
 
 // TestPostponed_CountsUnitedRanges postpones every second record of a stream in the first part of a segment, so
-// that ranges are united. After their confirmation, only the other part is unconfirmed.
+// that ranges are united. After the postponed records are confirmed, only the other part must be
+// unconfirmed.
 func TestPostponed_CountsUnitedRanges(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}})
 	add(t, b, 0, 1000)
@@ -369,7 +370,8 @@ func TestPostponed_CountsUnitedRanges(t *testing.T) {
 }
 
 // TestPostponed_IsolatesRecordInManyRanges never confirms one record, which is in the first range of a
-// segment with too many ranges. The other records of its stream are confirmed.
+// segment with too many ranges. Next must return all other records of its stream, so that they can be
+// confirmed.
 func TestPostponed_IsolatesRecordInManyRanges(t *testing.T) {
 	b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, SegmentBytes: 1 << 20})
 	add(t, b, 1, 1501)

@@ -65,9 +65,9 @@ func (c *cuts) note(change func()) {
 const cutsOfSeed = 40
 
 // TestPowerCut_KeepsAcknowledgedRecords cuts the power at over 1,000 random moments, while records are
-// written, read, confirmed, and in half of the runs kept and compared. Afterward, all acknowledged and
-// unconfirmed records exist, and no record is damaged or skipped. Confirmed records exist until they are
-// compared.
+// written, read, confirmed, and in half of the runs kept and compared. After each cut, all acknowledged
+// records must exist that are not confirmed, and no damage may be reported. If Options.Keep is set,
+// confirmed records must exist until they are compared.
 func TestPowerCut_KeepsAcknowledgedRecords(t *testing.T) {
 	total, returned := 0, 0
 	for seed := range uint64(randomtest.Part(32)) {
@@ -270,7 +270,7 @@ func (f *faults) stop() {
 }
 
 // TestFaults_KeepAcknowledgedRecords lets a tenth of all operations that change the disk fail. Records
-// whose Append succeeded exist afterward, also after a restart.
+// whose Append succeeded must exist afterward, also after a restart.
 func TestFaults_KeepAcknowledgedRecords(t *testing.T) {
 	for seed := range uint64(randomtest.Part(20)) {
 		f := &faults{rng: rand.New(rand.NewPCG(seed, 1)), share: 0.1, err: errors.New("the disk failed")}
@@ -315,8 +315,8 @@ func TestFaults_KeepAcknowledgedRecords(t *testing.T) {
 	}
 }
 
-// TestFullDisk_FollowsPolicy fills the disk before the outbox reaches its own limit. The policy decides
-// whether Append fails or the oldest records are dropped.
+// TestFullDisk_FollowsPolicy fills the disk before the outbox reaches its own limit. Append must fail with
+// the policy RefuseNewest, and the oldest records must be dropped with DropOldest.
 func TestFullDisk_FollowsPolicy(t *testing.T) {
 	for _, policy := range []outbox.Policy{outbox.DropOldest, outbox.RefuseNewest} {
 		full := &fullDisk{disk: disk{vfs.NewMem()}, free: 100_000}

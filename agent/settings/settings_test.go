@@ -64,7 +64,7 @@ topics:
 }
 
 // TestLoad_IgnoresVariablesOfKubernetes loads the variables that Kubernetes adds to each pod for a service
-// named varve-agent. A variable that only resembles them is a mistake.
+// named varve-agent. They must be ignored. A variable that only resembles them must be a mistake.
 func TestLoad_IgnoresVariablesOfKubernetes(t *testing.T) {
 	environ := []string{"VARVE_AGENT_SERVER_URL=http://127.0.0.1:1",
 		"VARVE_AGENT_SERVICE_HOST=10.96.0.7", "VARVE_AGENT_SERVICE_PORT=8279", "VARVE_AGENT_SERVICE_PORT_HTTP=8279",

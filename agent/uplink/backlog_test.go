@@ -10,7 +10,7 @@ import (
 )
 
 // TestSender_SendsBacklogWithoutPause fills an outbox with large readings, so that each batch is full by its
-// bytes. They are sent at once, although upload.every is a minute.
+// bytes. All readings must be sent within a second, although Options.Every is a minute.
 func TestSender_SendsBacklogWithoutPause(t *testing.T) {
 	const readings = 2000
 	withOutbox(t, outbox.Options{}, nil, func(t *testing.T, g *gateway) {

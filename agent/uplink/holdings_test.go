@@ -10,7 +10,7 @@ import (
 )
 
 // TestHoldings_BoundMemory divides the readings of 1,000 devices and 24 hours into parts. Each hour of each
-// device is in exactly one part, and a part needs at most 4 MiB.
+// device must be in exactly one part, and a part may need at most 4 MiB.
 func TestHoldings_BoundMemory(t *testing.T) {
 	const devices, hoursOfDay, perHour = 1000, 24, 4
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -39,8 +39,8 @@ func (g *gateway) received(since, number int) bool {
 }
 
 // TestPostponed_StaysSmall makes the server refuse 100 readings for hours, while ten other readings are
-// appended each minute. The outbox grows only by the kept readings, and all of these stay until they
-// are compared. The test takes three hours of the fake clock, or 48 hours with the variable
+// appended each minute. The outbox must grow only by the kept readings, and must keep all of them until
+// they are compared. The test takes three hours of the fake clock, or 48 hours with the variable
 // VARVE_MEASURE.
 func TestPostponed_StaysSmall(t *testing.T) {
 	duration := 3 * time.Hour
@@ -94,8 +94,9 @@ func TestPostponed_StaysSmall(t *testing.T) {
 }
 
 // TestPostponed_RecoversUnderLoad makes the server refuse three streams for an hour. Meanwhile, fresh
-// readings of these and of another stream are appended. The other stream is not delayed, not even while
-// the postponed readings are sent. After the hour, all readings arrive within eight minutes.
+// readings of these and of another stream are appended. At most three readings of the other stream may take
+// longer than 20 seconds. After the hour, the server is slow. Then no reading of that stream may take
+// longer, and all readings must arrive within eight minutes.
 func TestPostponed_RecoversUnderLoad(t *testing.T) {
 	for _, order := range []outbox.Order{outbox.OldestFirst, outbox.NewestFirst} {
 		t.Run(fmt.Sprint(order), func(t *testing.T) {
@@ -143,7 +144,7 @@ func TestPostponed_RecoversUnderLoad(t *testing.T) {
 }
 
 // TestPostponed_LimitsDelay makes the server refuse 50 streams. The readings of another stream, in the
-// same batch, arrive within a minute.
+// same batch, must arrive within a minute.
 func TestPostponed_LimitsDelay(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
@@ -160,8 +161,8 @@ func TestPostponed_LimitsDelay(t *testing.T) {
 	})
 }
 
-// TestPostponed_ContinuesAfterRestart restarts the sender while readings are postponed. They arrive without
-// further readings of their stream.
+// TestPostponed_ContinuesAfterRestart restarts the sender while readings are postponed. When the server
+// accepts them, they must arrive without further readings of their stream.
 func TestPostponed_ContinuesAfterRestart(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
@@ -182,7 +183,7 @@ func TestPostponed_ContinuesAfterRestart(t *testing.T) {
 }
 
 // TestPostponed_IsolatesPoison sends a reading for which the server never gives a verdict. Readings of
-// other streams arrive within two minutes. The other readings of its stream arrive, too.
+// another stream must arrive within two minutes. The other readings of its own stream must arrive, too.
 func TestPostponed_IsolatesPoison(t *testing.T) {
 	status := func(code int) func(*http.Request) *http.Response {
 		return func(*http.Request) *http.Response { return reply(code, map[string]string{"detail": "not this one"}) }
@@ -229,7 +230,7 @@ func TestPostponed_IsolatesPoison(t *testing.T) {
 }
 
 // TestPostponed_SendsRestOfWrite sends a write with a reading for which the server never gives a
-// verdict. The other readings of the write arrive.
+// verdict. The other readings of the write must arrive.
 func TestPostponed_SendsRestOfWrite(t *testing.T) {
 	for _, answer := range []*http.Response{reply(400, "not this one"), reply(500, "not this one"), reply(503, "not this one"), cut} {
 		t.Run(fmt.Sprint(answer.StatusCode), func(t *testing.T) {
@@ -265,7 +266,8 @@ func TestPostponed_SendsRestOfWrite(t *testing.T) {
 	}
 }
 
-// TestPostponed_NeedsReadyServer lets the server fail as a whole. Nothing is postponed.
+// TestPostponed_NeedsReadyServer lets the server fail as a whole. Nothing may be postponed. After the
+// failure, all readings must be sent.
 func TestPostponed_NeedsReadyServer(t *testing.T) {
 	for name, answer := range map[string]func(r *http.Request) *http.Response{
 		"no network": func(*http.Request) *http.Response { return cut },

@@ -21,7 +21,7 @@ func (g *gateway) answerComparisons(answer func(r *http.Request) *http.Response)
 }
 
 // TestReconcile_SendsBetweenFailedComparisons makes all comparisons fail on a server that stores
-// readings. Fresh readings are sent within two minutes, although the comparisons wait for longer.
+// readings. Fresh readings must be sent within two minutes, although the comparisons wait for longer.
 func TestReconcile_SendsBetweenFailedComparisons(t *testing.T) {
 	for name, answer := range map[string]func(r *http.Request) *http.Response{
 		"retry later": func(*http.Request) *http.Response {
@@ -60,7 +60,7 @@ func TestReconcile_SendsBetweenFailedComparisons(t *testing.T) {
 
 // TestReconcile_ComparesOtherSeries makes each comparison of one series fail. The cause can be a
 // damaged file of the server, or a proxy that refuses the name of the device. The lost readings of the
-// other series are resent.
+// other series must be resent.
 func TestReconcile_ComparesOtherSeries(t *testing.T) {
 	for _, status := range []int{400, 404, 500} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
@@ -128,7 +128,8 @@ func TestReconcile_GivesUpResending(t *testing.T) {
 }
 
 // TestReconcile_KeepsReadingsAfterFirstRefusal simulates an outage of three days. A captive portal
-// answers the first comparisons after the outage. Then the lost readings are resent.
+// answers the first comparisons after the outage. Its answers must remove no kept reading. When the server
+// answers, the lost readings must be resent.
 func TestReconcile_KeepsReadingsAfterFirstRefusal(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.server.lost = []string{`"n":7}`}

@@ -31,8 +31,8 @@ func (l *loser) answer(intercept func(r *http.Request) *http.Response) { l.inter
 func isComparison(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/digests") }
 
 // TestReconcile_ForgetsNothingAfterFailure answers comparisons as broken servers, proxies and captive portals
-// do, for two days. Meanwhile, new readings are sent and no reading is forgotten. Afterward, the lost
-// readings are resent.
+// do, for two days. Meanwhile, new readings must be sent, and no reading may be forgotten. Afterward, the
+// lost readings must be resent.
 func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 	for name, answer := range map[string]func() *http.Response{
 		"unavailable":    func() *http.Response { return reply(503, map[string]string{"detail": "later"}) },
@@ -75,7 +75,7 @@ func TestReconcile_ForgetsNothingAfterFailure(t *testing.T) {
 }
 
 // TestReconcile_RepeatsInterruptedRun stops the sender, or cuts the network, during a comparison. The next
-// comparison finds the lost readings.
+// comparison must find the lost readings.
 func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 	for name, restart := range map[string]bool{"agent": true, "network": false} {
 		t.Run(name, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestReconcile_RepeatsInterruptedRun(t *testing.T) {
 	}
 }
 
-// TestReconcile_ForgetsByAgeIfRefused sends to servers that do not compare readings. Kept readings are
+// TestReconcile_ForgetsByAgeIfRefused sends to servers that do not compare readings. Kept readings must be
 // forgotten after twice outbox.Options.Keep, and not before.
 func TestReconcile_ForgetsByAgeIfRefused(t *testing.T) {
 	for _, status := range []int{401, 403, 404, 405} {
@@ -146,7 +146,7 @@ func TestReconcile_ForgetsByAgeIfRefused(t *testing.T) {
 	}
 }
 
-// TestReconcile_GivesWay appends a reading during each comparison of a series. The reading is sent
+// TestReconcile_GivesWay appends a reading during each comparison of a series. The reading must be sent
 // before the next comparison.
 func TestReconcile_GivesWay(t *testing.T) {
 	const devices = 20
@@ -175,8 +175,8 @@ func TestReconcile_GivesWay(t *testing.T) {
 	})
 }
 
-// TestReconcile_DividesIntoParts compares more hours than fit into the memory. The same readings are resent
-// as without this limit. An hour that does not fit even alone is excluded and counted.
+// TestReconcile_DividesIntoParts compares more hours than fit into the memory. The same readings must be
+// resent as without this limit. An hour that does not fit even alone must be excluded and counted.
 func TestReconcile_DividesIntoParts(t *testing.T) {
 	for name, held := range map[string]int{"at once": 0, "in parts": 150, "in small parts": 80} {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestReconcile_LimitsRate(t *testing.T) {
 }
 
 // TestReconcile_LeavesRoomToPostpone fills most of an outbox with kept readings. A reading that the
-// server cannot store is still postponed.
+// server cannot store must still be postponed.
 func TestReconcile_LeavesRoomToPostpone(t *testing.T) {
 	postponed := 0
 	change := func(o *uplink.Options) {
@@ -264,7 +264,7 @@ func TestReconcile_LeavesRoomToPostpone(t *testing.T) {
 }
 
 // TestReconcile_SavesAgeWhileIdle waits without new readings, and copies the folder without a shutdown. The age
-// of the kept segments is in the copy.
+// of the kept segments must be in the copy.
 func TestReconcile_SavesAgeWhileIdle(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.fill(t, 1)
@@ -288,7 +288,7 @@ func TestReconcile_SavesAgeWhileIdle(t *testing.T) {
 	})
 }
 
-// TestReconcile_NeedsKeep opens an outbox that keeps nothing. No reading is compared.
+// TestReconcile_NeedsKeep opens an outbox that keeps nothing. No reading may be compared.
 func TestReconcile_NeedsKeep(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.stop()

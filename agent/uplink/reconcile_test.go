@@ -238,8 +238,8 @@ func (g *gateway) wantStored(t *testing.T, devices, want int) {
 }
 
 // TestReconcile_ResendsOnlyHoursThatDiffer sends a reading of 3 devices every ten minutes for two days. The
-// server loses two readings. Exactly the two hours of these readings are resent, although some hours are in
-// several segments.
+// server loses two readings. Exactly the two hours of these readings must be resent, although some hours
+// are in several segments.
 func TestReconcile_ResendsOnlyHoursThatDiffer(t *testing.T) {
 	const ticks, rest = 2 * 24 * 6, 40 * time.Hour
 	for name, c := range map[string]struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestStuckStreams_LeaveTimeForOthers sends twelve streams for which the server never answers. The
-// readings of another stream arrive within a minute, once the twelve are postponed.
+// TestStuckStreams_LeaveTimeForOthers sends twelve streams for which the server never answers. Once the
+// twelve are postponed, each reading of another stream must arrive within a minute.
 func TestStuckStreams_LeaveTimeForOthers(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", func(r *http.Request) *http.Response {
@@ -38,8 +38,9 @@ func TestStuckStreams_LeaveTimeForOthers(t *testing.T) {
 	})
 }
 
-// TestStuckStreams_EndBeyondLimit makes the server refuse 105 streams. Then the server accepts the
-// first ten. The readings of these and of another stream arrive, and all others stay postponed.
+// TestStuckStreams_EndBeyondLimit makes the server refuse 105 streams. At most 100 of them may have
+// postponed readings. Then the server accepts the first ten. The readings of these and of another stream
+// must arrive, and all others must stay postponed.
 func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		g.answerStream("stuck", isNotNow)
@@ -70,8 +71,8 @@ func TestStuckStreams_EndBeyondLimit(t *testing.T) {
 }
 
 // TestStuckStreams_PauseAfterPartialProgress makes the server refuse every second reading of a stream.
-// The ranges of the refused readings are united, so each body has stored readings, too. The bodies have
-// pauses between them.
+// The ranges of the refused readings are united, so each body has stored readings, too. At most two bodies
+// may be sent per ten seconds.
 func TestStuckStreams_PauseAfterPartialProgress(t *testing.T) {
 	withGateway(t, nil, func(t *testing.T, g *gateway) {
 		bodies := 0
@@ -102,7 +103,7 @@ func TestStuckStreams_PauseAfterPartialProgress(t *testing.T) {
 }
 
 // TestStuckStreams_AcceptOtherReadiness sends to a server behind a proxy without /readyz, and to an
-// agent of an earlier version. The stuck readings are postponed, and others arrive.
+// agent of an earlier version. The stuck reading must be postponed, and the other one must arrive.
 func TestStuckStreams_AcceptOtherReadiness(t *testing.T) {
 	for name, ready := range map[string]*http.Response{
 		"proxy":         reply(http.StatusNotFound, "no such page"),

@@ -164,7 +164,7 @@ func TestSender_SendsOneBodyPerStream(t *testing.T) {
 }
 
 // TestSender_RetriesUntilVerdicts answers the first requests as broken servers, proxies and captive
-// portals do. No answer without verdicts confirms a reading.
+// portals do. An answer without verdicts must not confirm any reading.
 func TestSender_RetriesUntilVerdicts(t *testing.T) {
 	short := wire.WriteAnswer{Stored: 3, Rejects: []wire.Reject{}}
 	for name, answer := range map[string]func(lines []string) (int, any){
@@ -206,6 +206,7 @@ func TestSender_RetriesUntilVerdicts(t *testing.T) {
 }
 
 // TestSender_HalvesRefusedBodies sends through a proxy that refuses bodies of more than 3 readings.
+// All readings must be stored.
 func TestSender_HalvesRefusedBodies(t *testing.T) {
 	w := run(t, 50, nil, func(_ int, _ string, lines []string) (int, any) {
 		if len(lines) > 3 {
