@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// TestArchive_NamesMissingArguments checks the error of the commands that take tables.
+// TestArchive_NamesMissingArguments checks that commands that take tables name the missing argument.
 func TestArchive_NamesMissingArguments(t *testing.T) {
 	for _, name := range []string{"now", "verify", "restore"} {
 		code, text := runTo(t, "archive", name)
@@ -64,7 +64,8 @@ func TestAsOf_IsPrinted(t *testing.T) {
 	}
 }
 
-// TestArchiveAccept_PrintsPossibleLoss checks the text of a plan whose days are unknown, and its digest as CSV.
+// TestArchiveAccept_PrintsPossibleLoss prints a plan whose days are unknown. The text must have the missing
+// and added readings, and the CSV must have the digest.
 func TestArchiveAccept_PrintsPossibleLoss(t *testing.T) {
 	p := wire.AcceptPlan{Table: "t", Unexplained: 3, Added: 4, Merged: "merged-1", DaysUnknown: true, Digest: "0123456789abcdef"}
 	for output, want := range map[string]string{"table": "3 missing and 4 added without a known reason.", "csv": "plan,,,,,0,0123456789abcdef"} {

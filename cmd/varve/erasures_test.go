@@ -11,7 +11,7 @@ import (
 )
 
 // TestErase_AsksForDeviceOnTerminal answers the question of varve devices erase. Only the name of the
-// device begins the erasure, with the digest of the plan that was shown.
+// device may begin the erasure. The request must have the digest of the plan that was shown.
 func TestErase_AsksForDeviceOnTerminal(t *testing.T) {
 	for answer, want := range map[string]struct {
 		exit  int

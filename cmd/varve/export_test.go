@@ -12,8 +12,8 @@ import (
 )
 
 // TestExport_PrintsProgressAndHint exports one device from a server whose arrivals do not settle. On a
-// terminal, the line of progress has the readings and the devices. The hint names the settled time and the
-// reason. Without --since, no run follows, and no hint is printed.
+// terminal, the line of progress must have the readings and the devices. The hint must name the settled
+// time and the reason. Without --since, no hint may be printed, because no run follows.
 func TestExport_PrintsProgressAndHint(t *testing.T) {
 	const reading = `{"time":"2026-01-01T00:00:00Z","id":"x","arrived":"2026-01-01T00:00:01Z","fields":{"a":1}}` + "\n"
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -182,7 +182,7 @@ func TestTables_DrawGrid(t *testing.T) {
 }
 
 // TestDevices_ShowLastDay checks the bars of a list of devices: one per hour, lower for hours with
-// fewer readings. Without roll-ups, the list has no bars.
+// fewer readings. Without roll-ups, the list must have no bars.
 func TestDevices_ShowLastDay(t *testing.T) {
 	server := picturesServer(t)
 	t.Setenv("LC_ALL", "C.UTF-8")

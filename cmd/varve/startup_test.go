@@ -98,7 +98,8 @@ func eventually(t *testing.T, otherwise string, is func() bool) {
 }
 
 // TestServe_WaitsForDynamoDB checks that the service is alive and not ready while DynamoDB is
-// unreachable. It reports the reason, and becomes ready without a restart.
+// unreachable. It must report the reason. When DynamoDB is reachable, it must become ready without a
+// restart.
 func TestServe_WaitsForDynamoDB(t *testing.T) {
 	target, err := url.Parse(dynamotest.Dynoxide.Start(t))
 	if err != nil {

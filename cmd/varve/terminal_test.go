@@ -89,7 +89,7 @@ func control(t *testing.T, f *os.File, request uintptr, arg unsafe.Pointer) {
 	}
 }
 
-// TestProgress_EndsAfterFailure checks that ingest ends on a terminal, even if it fails. The bar is
+// TestProgress_EndsAfterFailure checks that ingest ends on a terminal, even if it fails. The bar must be
 // full if all readings were sent.
 func TestProgress_EndsAfterFailure(t *testing.T) {
 	const good, reject = "time,a\n2026-01-01T00:00:00Z,1\n", `{"stored":0,"duplicates":0,"rejected":1,"rejects":[{"index":0,"line":2,"code":"time_invalid","message":"no time"}]}`
