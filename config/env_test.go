@@ -39,8 +39,8 @@ func TestVariables_FindNames(t *testing.T) {
 	}
 }
 
-// TestListen_RequiresKeysBeyondThisMachine checks which addresses only this machine can reach. The
-// others require keys.
+// TestListen_RequiresKeysBeyondThisMachine checks which addresses count as reachable only from this
+// machine. The other addresses require API keys.
 func TestListen_RequiresKeysBeyondThisMachine(t *testing.T) {
 	for address, loopback := range map[string]bool{
 		"127.0.0.1:0": true, "[::1]:8278": true, "localhost:80": true, "127.1.2.3:80": true,

@@ -19,6 +19,7 @@ func warnings(t *testing.T, environ ...string) string {
 
 // TestLoad_IgnoresVariablesOfKubernetes loads the variables that Kubernetes adds to each pod for
 // the services varve and varve-headless.
+// They must not cause a warning.
 func TestLoad_IgnoresVariablesOfKubernetes(t *testing.T) {
 	got := warnings(t,
 		"VARVE_SERVICE_HOST=10.96.0.7", "VARVE_SERVICE_PORT=8278", "VARVE_SERVICE_PORT_HTTP=8278",

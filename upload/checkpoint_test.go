@@ -13,7 +13,7 @@ import (
 )
 
 // TestCheckpoint_NoticesReplacedFile replaces a file by another one while it is sent, as an atomic write does. The
-// next run sends the whole new file, whether it is longer or shorter.
+// next run must send the whole new file, whether it is longer or shorter.
 func TestCheckpoint_NoticesReplacedFile(t *testing.T) {
 	for _, rows := range []int{30, 3} {
 		path := writeFile(t, "s1.csv", csv(20))
@@ -41,8 +41,8 @@ func TestCheckpoint_NoticesReplacedFile(t *testing.T) {
 	}
 }
 
-// TestCheckpoint_BelongsToTenant sends a file with keys of two tenants. Each tenant gets the readings, and another
-// key of the same tenant resends nothing.
+// TestCheckpoint_BelongsToTenant sends a file with keys of two tenants. Each tenant must get the readings.
+// With another key of the same tenant, nothing may be resent.
 func TestCheckpoint_BelongsToTenant(t *testing.T) {
 	e, url := newServer(t, engine.DefaultRotation())
 	if _, _, err := e.Keys.Create(t.Context(), apikeys.Draft{Scopes: apikeys.Admin}); err != nil {

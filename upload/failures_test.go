@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/upload"
 )
 
-// TestUpload_SendsFilesAfterUnreadableOnes checks that files are sent whose predecessors cannot be read. The
-// error names the unreadable ones.
+// TestUpload_SendsFilesAfterUnreadableOnes sends readable and unreadable files. All readable files must be
+// sent, and the error must name the unreadable files.
 func TestUpload_SendsFilesAfterUnreadableOnes(t *testing.T) {
 	for _, reconcile := range []bool{false, true} {
 		dir := filepath.Dir(writeFile(t, "0.csv", ""))
@@ -57,7 +57,8 @@ func TestUpload_NamesTenUnreadableFiles(t *testing.T) {
 	}
 }
 
-// TestUpload_DescribesUnreadableGzip checks the errors of an empty file and a cut one whose names end in .gz.
+// TestUpload_DescribesUnreadableGzip checks the errors for an empty file and for a truncated file, both
+// with names that end in .gz.
 func TestUpload_DescribesUnreadableGzip(t *testing.T) {
 	var whole bytes.Buffer
 	z := gzip.NewWriter(&whole)

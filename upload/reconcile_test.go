@@ -29,7 +29,7 @@ func rows(n int, skip func(i int) bool) string {
 }
 
 // TestReconcile_SendsOnlyMissingHours sends a file whose readings are stored, except for one reading.
-// Only the hour of this reading is resent, and only for its device. Invalid rows are reported.
+// Only the hour of this reading must be resent, and only for its device. Invalid rows must be reported.
 func TestReconcile_SendsOnlyMissingHours(t *testing.T) {
 	for _, format := range []string{"rows.csv", "rows.json", "values.csv"} {
 		t.Run(format, func(t *testing.T) {
@@ -106,6 +106,7 @@ func TestReconcile_RejectsUnknownTimes(t *testing.T) {
 
 // TestReconcile_AcceptsManyDays sends a file with one reading a day, for more days than one request can compare by
 // hours.
+// All readings must be stored.
 func TestReconcile_AcceptsManyDays(t *testing.T) {
 	const days = 4200
 	var b strings.Builder
@@ -133,7 +134,7 @@ func (f beforeComparison) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // TestReconcile_SendsRowsAppendedMeanwhile appends rows to a file while its first rows are compared, in hours that
-// were compared and in another hour. The new rows are sent, although the compared hours do not differ.
+// were compared and in another hour. The new rows must be sent, although the compared hours do not differ.
 func TestReconcile_SendsRowsAppendedMeanwhile(t *testing.T) {
 	_, url := newServer(t, engine.DefaultRotation())
 	whole := rows(40, func(int) bool { return false })

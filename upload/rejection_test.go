@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/upload"
 )
 
-// TestRejectFile_PreservesOtherData checks that a file with readings, or one that is read, is not truncated. A file
-// with earlier rejections is.
+// TestRejectFile_PreservesOtherData checks that a file with readings, or a file that is also a source, is
+// not truncated. A file with earlier rejections must be truncated.
 func TestRejectFile_PreservesOtherData(t *testing.T) {
 	const rejection = `{"file":"a.csv","index":0,"code":"time_invalid","message":"no"}` + "\n"
 	for _, row := range []struct {

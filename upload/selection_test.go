@@ -11,6 +11,7 @@ import (
 )
 
 // TestSelection_HasFileOnce names a file three times: by two paths, and by its folder.
+// It must be one source.
 func TestSelection_HasFileOnce(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(3))
 	dir := filepath.Dir(path)
@@ -21,6 +22,7 @@ func TestSelection_HasFileOnce(t *testing.T) {
 }
 
 // TestCheckpoint_LeavesFilesOfOtherRuns saves a checkpoint while another run saves the same one.
+// The temporary file of the other run must stay.
 func TestCheckpoint_LeavesFilesOfOtherRuns(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "state.json")
@@ -41,6 +43,7 @@ func TestCheckpoint_LeavesFilesOfOtherRuns(t *testing.T) {
 
 // TestSelection_FollowsLinks selects a folder by a link. It has the links that Kubernetes makes in a volume: files
 // are links to a folder with the present version, which is a link, too.
+// Each file must be selected once, and a link to a missing file must be an error.
 func TestSelection_FollowsLinks(t *testing.T) {
 	root := t.TempDir()
 	volume := filepath.Join(root, "volume")
@@ -72,7 +75,7 @@ func TestSelection_FollowsLinks(t *testing.T) {
 }
 
 // TestRejectFile_KeepsRejectionsOfEarlierRun uploads a file with rejections twice, with a checkpoint. The second run
-// sends nothing, and the rejections of the first one stay in their file.
+// must send nothing, and the rejections of the first run must stay in their file.
 func TestRejectFile_KeepsRejectionsOfEarlierRun(t *testing.T) {
 	path, dir := writeFile(t, "s1.csv", csv(3)+"soon,7\n"), t.TempDir()
 	o := upload.Options{Client: newClient(t), Checkpoint: filepath.Join(dir, "state.json")}

@@ -77,7 +77,7 @@ var shapedFiles = []struct {
 }
 
 // TestUpload_RetriesReshapedRows checks files whose rows are not one reading each. After a temporary
-// failure, each reading is stored and counted once. A rejection has its line in the file.
+// failure, each reading must be stored and counted once. A rejection must have its line in the file.
 func TestUpload_RetriesReshapedRows(t *testing.T) {
 	for _, tt := range shapedFiles {
 		t.Run(tt.name, func(t *testing.T) {
@@ -104,6 +104,7 @@ func TestUpload_RetriesReshapedRows(t *testing.T) {
 
 // TestUpload_ResendsUnlistedRejections sends 15,900 readings. The server rejects 15,000 of them for a moment,
 // and lists only 10,000 of these.
+// All must be stored and counted once.
 func TestUpload_ResendsUnlistedRejections(t *testing.T) {
 	var wide strings.Builder
 	wide.WriteString("time")

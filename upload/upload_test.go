@@ -123,7 +123,7 @@ func TestUpload_CountsEachReadingOnce(t *testing.T) {
 }
 
 // TestUpload_ResumesAtCheckpoint checks that a second upload with a checkpoint sends nothing.
-// Appended lines are sent alone. Another server or a changed line restarts the file.
+// Only appended lines may be sent then. If the server or a line has changed, the whole file must be sent.
 func TestUpload_ResumesAtCheckpoint(t *testing.T) {
 	path := writeFile(t, "s1.csv", csv(20))
 	restarts := 0
@@ -177,8 +177,8 @@ func TestUpload_LeavesUnfinishedLine(t *testing.T) {
 	}
 }
 
-// TestUpload_LeavesOpenQuote uploads a file that is being written. It ends in a line feed inside a quoted cell, and
-// the next run sends the row with the rest of the cell.
+// TestUpload_LeavesOpenQuote uploads a file that is being written. It ends in a line feed inside a quoted
+// cell. The next run must send the row with the rest of the cell.
 func TestUpload_LeavesOpenQuote(t *testing.T) {
 	head, rest := "time,v,note\n2026-11-18T11:00:00Z,1,a\n2026-11-18T11:00:01Z,2,\"b\n", "c\"\n2026-11-18T11:00:02Z,3,d\n"
 	path := writeFile(t, "s1.csv", head)
@@ -202,7 +202,7 @@ func TestUpload_LeavesOpenQuote(t *testing.T) {
 }
 
 // TestUpload_SendsRowsAfterStrayQuote uploads a file that is being written. A quote that stays open over many rows
-// is a mistake, so only its row is rejected.
+// is a mistake, so only its row must be rejected.
 func TestUpload_SendsRowsAfterStrayQuote(t *testing.T) {
 	var rows strings.Builder
 	rows.WriteString("time,v,note\n2026-11-18T11:00:00Z,1,\"5 inch\n")
