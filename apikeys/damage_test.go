@@ -70,8 +70,8 @@ func TestCheck_FailsClosedOnDamage(t *testing.T) {
 	}
 }
 
-// TestCheck_FailsClosedAfterJournalLoss loses the journal with the only key. Requests without a
-// key are refused after a repair, even after an interrupted one.
+// TestCheck_FailsClosedAfterJournalLoss loses the journal with the only key. Requests must require a key
+// after a repair, even after an interrupted repair.
 func TestCheck_FailsClosedAfterJournalLoss(t *testing.T) {
 	for _, lose := range []string{"journal", filepath.Join("journal", "0000000001.journal")} {
 		t.Run(filepath.Base(lose), func(t *testing.T) {

@@ -96,7 +96,7 @@ func TestFirstKey_MustBeAbleToCreate(t *testing.T) {
 }
 
 // TestFirstKey_SurvivesCrash ends a process between the record that keys exist and the first key.
-// Requests are denied until the next attempt creates a key.
+// Requests must be denied until the next attempt creates a key.
 func TestFirstKey_SurvivesCrash(t *testing.T) {
 	w := newWorld(t)
 	broken := errors.New("gone")
@@ -230,6 +230,7 @@ func (s resending) Put(ctx context.Context, it store.Item, conds ...store.Cond) 
 }
 
 // TestCreate_StoresOneKeyAfterLostAnswer loses the answer to the write of a key.
+// Exactly this key must exist.
 func TestCreate_StoresOneKeyAfterLostAnswer(t *testing.T) {
 	w := newWorld(t)
 	w.Registry = apikeys.New(resending{w.items}, w.clock.Now)
@@ -249,6 +250,7 @@ func TestCreate_StoresOneKeyAfterLostAnswer(t *testing.T) {
 }
 
 // TestList_ReadsKeysOfYear10000 lists a key that an earlier version stored with an end in the year 10000.
+// The listed end must be in the year 9999.
 func TestList_ReadsKeysOfYear10000(t *testing.T) {
 	w := newWorld(t)
 	k, _ := w.admin()

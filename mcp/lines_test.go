@@ -45,8 +45,8 @@ func (h *hostOf) accepts(line string, id int) {
 	}
 }
 
-// TestServe_ContinuesAfterInvalidLine sends lines that are not messages between requests. Each line gets an
-// error without an id, and all requests are answered.
+// TestServe_ContinuesAfterInvalidLine sends lines that are not messages between requests. Each line must
+// get an error without an id, and all requests must be answered.
 func TestServe_ContinuesAfterInvalidLine(t *testing.T) {
 	c, err := client.New(client.DefaultServer, client.ReadOnly())
 	if err != nil {

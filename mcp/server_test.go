@@ -59,8 +59,8 @@ func TestLatenesses_FillRanges(t *testing.T) {
 }
 
 // TestLateness_IsIncompleteForArchives checks that an answer from archives is complete only for a single device. The
-// list of devices lacks those whose readings are all in archives. Without the parameter archive, the setting of the
-// stream applies.
+// list of devices lacks a device whose readings are all in archives. Without the parameter archive, the
+// setting of the stream must apply.
 func TestLateness_IsIncompleteForArchives(t *testing.T) {
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
