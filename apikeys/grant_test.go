@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestRequestRate_AllowsBurst checks that the number of requests that are allowed in one second pass
-// without a wait, and later requests pass at the rate. Rereading the key must not reset its rate.
+// TestRequestRate_AllowsBurst checks that a burst passes without a wait if the rate allows it in one
+// second. Later requests must pass at the rate. Rereading the key must not reset its rate.
 func TestRequestRate_AllowsBurst(t *testing.T) {
 	w := newWorld(t)
 	w.admin()

@@ -31,8 +31,8 @@ const (
 	// maxOffsets limits the offsets of a series. If the clock of its device changes more often, no
 	// further offset is learned.
 	maxOffsets = 8
-	// maxLearning limits the series with samples. At the limit, the first sample of a further series
-	// clears all others.
+	// maxLearning limits the series with samples. At the limit, the first sample of another series clears
+	// all earlier samples.
 	maxLearning = 10_000
 	// cacheFor is the maximum age of the cached offsets of a stream.
 	cacheFor = 10 * time.Second

@@ -24,7 +24,7 @@ func TestSplit_InvertsJoin(t *testing.T) {
 	}
 }
 
-// TestSplit_LeavesOtherNames checks that names of another form have no labels.
+// TestSplit_LeavesOtherNames checks that Split returns no labels for names that Join cannot have made.
 func TestSplit_LeavesOtherNames(t *testing.T) {
 	for _, name := range []string{"", ";", ";k=v", "a;", "a;b", "a;=v", "a;k=", "a;k=v;", "a;k=v=w", "a;k=50%", "50%;k=v", "a;z=1;b=2", "a;k=1;k=2", "a=b;k=v"} {
 		if device, labels := devicename.Split(name); device != name || labels != nil {
