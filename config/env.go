@@ -43,8 +43,9 @@ func isSettingVariable(name string) bool {
 	return ok && group != ""
 }
 
-// splitVariable returns the parts of a variable for a setting of a class, stream, notifier or topic. For
-// any other variable, the parts are empty.
+// splitVariable returns the group, the name and the setting in a variable of a class, stream, notifier or
+// topic. The results "middle" and "last" are the name and the setting. For any other variable, all results
+// are empty.
 func splitVariable(name string) (group, middle, last string) {
 	parts := strings.Split(strings.ToLower(strings.TrimPrefix(name, EnvPrefix)), "_")
 	n := len(parts)

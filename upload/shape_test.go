@@ -76,7 +76,7 @@ var shapedFiles = []struct {
 	{"halls.csv", "time,h1,h2,h3\n2026-11-18T11:00:00Z,1,2,3\n2026-11-18T11:01:00Z,1,,3\nnever,1,,\n", url.Values{"device_columns": {"t"}}, 5},
 }
 
-// TestUpload_RetriesReshapedRows checks files whose rows are not one reading each. After a temporary
+// TestUpload_RetriesReshapedRows uploads files in which a row is not exactly one reading. After a temporary
 // failure, each reading must be stored and counted once. A rejection must have its line in the file.
 func TestUpload_RetriesReshapedRows(t *testing.T) {
 	for _, tt := range shapedFiles {
