@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store/local"
 )
 
-// maxNamed is the maximum number of damaged parts that a finding names.
+// maxNamed is the maximum number of lines about damage that a finding has.
 const maxNamed = 5
 
 // The checks of damage, and their remedies.

@@ -105,7 +105,8 @@ func (a rejectCommands) get() *cobra.Command {
 	return a.remote(cmd, "text", "json")
 }
 
-// showReject prints all parts of a reject. The texts of a reject are escaped, because devices sent them.
+// showReject prints all properties of a reject. The texts of a reject are escaped, because devices sent
+// them.
 func (a rejectCommands) showReject(r *wire.RejectBody) {
 	line := func(name, text string) {
 		if text != "" {
