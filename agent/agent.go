@@ -2,8 +2,8 @@
 //
 //	devices ──▶ HTTP, line protocol, MQTT ──▶ intake ──▶ outbox (disk) ──▶ uplink ──▶ server
 //
-// [Start] returns a running [Agent]. [Health] is its answer about the outbox and the server. Its
-// parts are packages of their own:
+// [Start] returns a running [Agent]. [Health] is its answer about the outbox and the server. The parts of
+// an agent are packages of their own:
 //
 //   - settings reads the configuration, and command is the command line.
 //   - intake checks readings and appends them to the outbox.

@@ -17,7 +17,7 @@ import (
 	"github.com/varvedb/varve/agent/outbox"
 )
 
-// TestOutbox_ReturnsRecordsInOrder checks both orders, before and after a restart. NewestFirst reverses
+// TestOutbox_ReturnsRecordsInOrder checks both orders, before and after a restart. NewestFirst must reverse
 // only the segments, not the records in them.
 func TestOutbox_ReturnsRecordsInOrder(t *testing.T) {
 	for _, order := range []outbox.Order{outbox.OldestFirst, outbox.NewestFirst} {

@@ -9,7 +9,8 @@ import (
 // mostStreams is the maximum number of streams with postponed readings.
 const mostStreams = 100
 
-// errFull is the reason for which readings of a further stream are not postponed.
+// errFull means that readings of a stream are not postponed, because mostStreams other streams have
+// postponed readings.
 var errFull = errors.New("too many streams have postponed readings")
 
 // rest is a factor: if an attempt for a stuck stream fails after the time d, no other such attempt begins for
