@@ -18,7 +18,7 @@ const (
 	maxStreams = 1000
 	// maxTenants limits the counted tenants. Readings of further tenants are not counted.
 	maxTenants = 10_000
-	// maxRejectedTenants is the number of tenants from which on a rejected reading begins no tenant. A topic of
+	// maxRejectedTenants is the number of tenants at which rejected readings no longer add tenants. A topic of
 	// MQTT can give a rejected reading any tenant, so other tenants must have room.
 	maxRejectedTenants = maxTenants / 2
 )
@@ -127,7 +127,8 @@ func (c *Counter) Add(readings []varve.Reading, verdicts []varve.Verdict) {
 	}
 }
 
-// tenant returns the counts of a tenant, or nil if the tenant is not counted.
+// tenant returns the counts of a tenant, and adds the tenant if it is missing. Beyond the limit of tenants,
+// it returns nil.
 func (c *Counter) tenant(name string, rejected bool) *tenant {
 	t, limit := c.tenants[name], maxTenants
 	if rejected {
@@ -140,8 +141,8 @@ func (c *Counter) tenant(name string, rejected bool) *tenant {
 	return t
 }
 
-// stream returns the counts of a stream. A rejected reading does not begin a stream, because its
-// name may be any text.
+// stream returns the counts of a stream, and adds the stream if it is missing. It returns the counts of the
+// name "" instead beyond the limit of streams, and for a rejected reading, whose stream may be any text.
 func (c *Counter) stream(t *tenant, name string, rejected bool) *Stream {
 	if s := t.streams[name]; s != nil {
 		return s

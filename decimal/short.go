@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Short is a text or a canonical form of at most eight bytes. The zero Short stands for a longer
-// one.
+// Short is a text or a canonical form of a number, of at most eight bytes. The zero Short means that the
+// text or form must be computed in another way.
 type Short struct {
 	bytes uint64 // the first byte is the lowest one
 	n     int

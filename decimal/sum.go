@@ -17,8 +17,8 @@ type Sum struct {
 	begun bool     // whether exp has been set
 }
 
-// meanDigits is the number of significant digits of a mean. A mean has more if the sum has more
-// decimals.
+// meanDigits is the number of significant digits of a mean. A mean has more digits if it needs them to have
+// as many decimals as the sum.
 const meanDigits = 20
 
 // Add adds a number to the sum.

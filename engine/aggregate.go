@@ -17,8 +17,8 @@ const (
 )
 
 // afterAggregation returns a function that finds the tables or readings that roll-ups still need. The
-// function runs the aggregator first, so that no table or reading is retained for markers that are
-// already due.
+// function first runs the aggregator for up to aggregateFirst. This processes markers that are already due,
+// for which tables or readings would otherwise be retained.
 func afterAggregation[T any](
 	e *Engine, report func(markers int, took time.Duration, err error), find func(context.Context) (T, error),
 ) func(context.Context) (T, error) {

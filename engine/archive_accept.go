@@ -21,8 +21,9 @@ func (e ArchiveAcceptor) Plan(ctx context.Context, t grid.Table) (*archive.Accep
 	return archive.NewAcceptor(e.Archiver).Plan(ctx, t, in)
 }
 
-// Accept makes the record of a table describe its stored archive, if the plan still has the given digest. It
-// fails with varve.Unavailable while another job writes, merges or deletes archives.
+// Accept makes the record of a table describe its stored archive. The digest is Acceptance.Digest of a plan.
+// Accept fails if this plan has changed since then. It fails with varve.Unavailable while another job writes,
+// merges or deletes archives.
 func (e ArchiveAcceptor) Accept(ctx context.Context, t grid.Table, digest string) (r archive.Record, err error) {
 	err = aloneWithArchives(e.Engine)(ctx, func(ctx context.Context) error {
 		in, err := e.ownTable(ctx, t)

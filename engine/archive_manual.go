@@ -68,7 +68,8 @@ func toSet(tables []grid.Table) map[grid.Table]bool {
 type ArchiveRestorer struct{ *Engine }
 
 // Restore writes the readings of a dropped table back from its archive. It fails with varve.Unavailable while
-// another job writes, merges or deletes archives: an erasure could miss readings that are restored meanwhile.
+// another job writes, merges or deletes archives. Otherwise, an erasure that runs at the same time could miss
+// restored readings.
 func (e ArchiveRestorer) Restore(ctx context.Context, t grid.Table) error {
 	return aloneWithArchives(e.Engine)(ctx, func(ctx context.Context) error {
 		r, found, err := e.Archiver.Catalog().Get(ctx, t)

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// mergeArchives merges the archives of dropped tables. If one of these tables is restored
-// meanwhile, its archive is merged, too.
+// mergeArchives merges the archives of dropped tables if Archive.Merge is set. Otherwise, it only completes
+// earlier merges. If a table is restored meanwhile, its archive may be merged, too.
 func (e *Engine) mergeArchives(ctx context.Context, infos []store.Info) error {
 	existing := make([]grid.Table, len(infos))
 	for i := range infos {

@@ -52,7 +52,7 @@ func (a *archivedTables) List(ctx context.Context, prefixes []string, w varve.Wi
 // isIn reports whether a table has all readings of its archive. The table may lack some in two
 // cases:
 //
-//   - Expired readings are deleted before their table, or were so under earlier settings.
+//   - Expired readings are deleted before their table, or were deleted before it under earlier settings.
 //   - The table was recreated after it was archived, so it may come from an incomplete restore.
 func (a *archivedTables) isIn(in *store.Info, r *archive.Record) bool {
 	if a.exact {

@@ -48,7 +48,8 @@ const (
 	leastWait = 50 * time.Millisecond
 )
 
-// BeginErasure begins the erasure of a plan, and starts to work on it.
+// BeginErasure begins the erasure of a target, and starts to work on it. The digest identifies the plan of
+// the erasure. BeginErasure fails if the data has changed since the plan.
 func (e *Engine) BeginErasure(ctx context.Context, t erasures.Target, digest, by string) (erasures.Record, error) {
 	if err := e.background.Err(); err != nil {
 		return erasures.Record{}, varve.Errorf(varve.Unavailable, "the server is stopping: retry later")

@@ -13,7 +13,7 @@
 //
 //   - Comparisons are exact.
 //   - A condition never matches a reading without its field.
-//   - [Filter.String] returns a text that Parse accepts.
+//   - [Filter.String] returns a text in the syntax of Parse.
 //
 // Parse fails for an invalid text, or for more than [MaxConditions] conditions. The error has the
 // remedy. Matching cannot fail. Goroutines may share a Filter, but not a Profile.

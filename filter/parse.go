@@ -180,7 +180,8 @@ func (p *parser) quoted() (string, error) {
 	return "", fmt.Errorf("%s lacks the closing quote: add it", quote.Text(p.rest))
 }
 
-// String returns the filter as a text that Parse accepts.
+// String returns the filter as a text in the syntax of Parse. For the empty filter, it returns "", which
+// Parse refuses. The text of a long filter may exceed MaxText.
 func (f Filter) String() string {
 	var b strings.Builder
 	for i := range f {

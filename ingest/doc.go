@@ -21,7 +21,7 @@
 //     its sender.
 //
 // [Ingester.Begin] fails with varve.Busy if the rate of the key is exceeded, or if too many writes
-// are under way. An error of Read means that the source was not read to its end. Its readings may
-// be resent, and stored ones are duplicates. An Ingester is safe for concurrent use. Only one
+// are under way. An error of Read means that the source was not read and stored to its end. Its readings
+// may be resent, and stored ones are duplicates. An Ingester is safe for concurrent use. Only one
 // goroutine may use a Session.
 package ingest

@@ -10,13 +10,13 @@ import (
 )
 
 // recordRejects stores the rejected readings of the batch as rejects. It omits readings that a retry
-// may store. With Source.DurableRejects, all rejects are durable.
+// may store. With Source.DurableRejects, the rejects are durable, and recordRejects fails if the store fails.
 //
 // In streams with a quarantine, readings with an unacceptable time become durable rejects. Their
 // verdict depends on the result:
 //
 //   - If the reject is stored, the code is varve.CodeQuarantined.
-//   - If the store fails, the code is retryable.
+//   - If the store fails, the code is retryable, unless recordRejects fails.
 //   - If the reject is beyond the limit, the verdict does not change.
 func (s *Session) recordRejects(ctx context.Context, src *Source) error {
 	reg := s.in.opts.Rejects

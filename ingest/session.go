@@ -189,8 +189,8 @@ type Rejection struct {
 }
 
 // Read decodes the source batch by batch and stores its readings. An error means that the source was not
-// read to its end. The tally includes the complete batches, whose verdicts remain valid. Other readings
-// may be stored or not.
+// read and stored to its end. The tally includes the complete batches, whose verdicts remain valid. Other
+// readings may be stored or not.
 func (s *Session) Read(ctx context.Context, src *Source) error {
 	defaults := src.Defaults
 	if src.ArrivalIsTime && defaults.Arrival.IsZero() {

@@ -95,8 +95,8 @@ func (c *connections) end(conn net.Conn) {
 }
 
 // Close refuses new connections, sends DISCONNECT to the devices, and ends all connections. It returns
-// when the messages that were received are processed. Devices that do not read the DISCONNECT are closed
-// without it.
+// when the messages that were received are processed. If a device does not read the DISCONNECT, its
+// connection is closed without it.
 func (c *connections) Close(disconnect listeners.CloseFn) {
 	c.mu.Lock()
 	close(c.closed)

@@ -7,12 +7,13 @@ import (
 	"io"
 )
 
-// cutter reads the packets of a broker. It cuts messages after the limit: their length is the limit, and
-// the rest is discarded. The libraries hold each message in memory until it is acknowledged, and a broker
-// may send messages of 256 MiB.
+// cutter reads the packets of a broker. If a message is longer than the limit, cutter returns it up to the
+// limit, and discards the rest. The libraries hold each message in memory until it is acknowledged, and a
+// broker may send messages of 256 MiB.
 //
-// A long message of MQTT 5 loses its properties first. So the payload of a message that was cut has at least
-// twice the maximum length, and is refused. A payload within the limit is returned as a whole.
+// A long message of MQTT 5 loses its properties first. So the payload of a message that was cut is at least
+// twice as long as ReceiverOptions.MaxMessage, and the Receiver rejects it. A payload up to MaxMessage is
+// returned as a whole.
 type cutter struct {
 	in      *bufio.Reader
 	isV5    bool   // whether messages have properties
@@ -47,8 +48,8 @@ func (c *cutter) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readHeader reads the next fixed header, after the rest of a message that was cut. A header with an invalid
-// length is returned unchanged, and the libraries refuse it.
+// readHeader discards the rest of a message that was cut, and reads the next fixed header. A header with an
+// invalid length is returned unchanged, and the libraries refuse it.
 func (c *cutter) readHeader() error {
 	if _, err := c.in.Discard(c.discard); err != nil {
 		return err

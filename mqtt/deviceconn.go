@@ -91,7 +91,7 @@ type framing struct {
 const maxLengthBits = 28
 
 // scan scans further bytes of a connection. If a packet is longer than the limit, scan returns false and
-// the number of bytes before the end of its header.
+// the number of bytes before the last byte of the packet's header.
 func (f *framing) scan(b []byte, limit int) (n int, ok bool) {
 	for n < len(b) {
 		switch {

@@ -19,7 +19,7 @@
 //   - A message of QoS 1 that cannot be stored now is not acknowledged, and its connection is
 //     closed after the time Patience. Then the sender or the broker resends the message.
 //
-// The readings of a resent message are duplicates, unless their event time is the arrival of the
-// message. A Client reconnects until [Client.Close]. After an error of [Receiver.Receive], a retry
-// must have the same arrival. A Receiver is safe for concurrent use.
+// If the readings of a resent message are stored already, they are duplicates, unless their event time is
+// the arrival of the message. A Client reconnects until [Client.Close]. After an error of
+// [Receiver.Receive], a retry must have the same arrival. A Receiver is safe for concurrent use.
 package mqtt

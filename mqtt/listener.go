@@ -59,13 +59,14 @@ const (
 	// acknowledged.
 	receiveAhead = 100
 	// receiveAheadV3 replaces receiveAhead for messages of QoS 2 of MQTT 3.1.1, where a device cannot know
-	// the limit. It bounds the memory of a device.
+	// the limit. It bounds the memory that a device can use in this process.
 	receiveAheadV3 = 10_000
-	// maxKeepAlive is the maximum keep-alive in seconds. The library computes one and a half of it in 16 bits.
+	// maxKeepAlive is the maximum keep-alive in seconds. The library computes 1.5 times the keep-alive in
+	// 16 bits.
 	maxKeepAlive = 43_690
 )
 
-// StartListener serves connections until Close.
+// StartListener starts a listener, which serves connections in the background until Close.
 func StartListener(o ListenerOptions) (*Listener, error) {
 	if o.Patience == 0 {
 		o.Patience = 10 * time.Second
@@ -138,7 +139,8 @@ func (h *hook) Provides(b byte) bool {
 	return false
 }
 
-// OnConnect checks the API key of a connection. An error closes the connection.
+// OnConnect checks the API key of a connection. If the key may write, OnConnect records the device as a
+// peer, and makes the key part of the client id. An error closes the connection.
 func (h *hook) OnConnect(cl *server.Client, pk packets.Packet) error {
 	if d, ok := cl.Net.Conn.(*deviceConn); ok {
 		d.isV5 = cl.Properties.ProtocolVersion == 5
@@ -207,8 +209,8 @@ func (h *hook) OnACLCheck(_ *server.Client, topic string, write bool) bool {
 	return write || len(topic) > 0 && topic[0] != '$'
 }
 
-// OnSessionEstablished raises the limit of open messages. The server sets its limit again when a device
-// resumes its session.
+// OnSessionEstablished raises the limit of unacknowledged messages for devices of MQTT 3. It must do so for
+// each connection, because the server resets the limit when a device resumes its session.
 func (h *hook) OnSessionEstablished(cl *server.Client, _ packets.Packet) {
 	if cl.Properties.ProtocolVersion < 5 {
 		cl.State.Inflight.ResetReceiveQuota(receiveAheadV3)
@@ -242,9 +244,9 @@ func (h *hook) OnPacketRead(cl *server.Client, pk packets.Packet) (packets.Packe
 	return pk, nil
 }
 
-// freePacketID ends an earlier message of QoS 2 with the packet id of a new message. The device has lost its
-// memory, because it would send PUBREL or a duplicate otherwise. Without freePacketID, the server
-// acknowledges the new message and drops it.
+// freePacketID ends an earlier message of QoS 2 that has the same packet id as a new message. The device has
+// lost its memory, because otherwise it would send PUBREL or a duplicate. Without freePacketID, the server
+// would acknowledge the new message and drop it.
 func freePacketID(cl *server.Client, id uint16) {
 	if earlier, ok := cl.State.Inflight.Get(id); ok && earlier.FixedHeader.Type == packets.Pubrec {
 		cl.State.Inflight.Delete(id)
@@ -252,8 +254,9 @@ func freePacketID(cl *server.Client, id uint16) {
 	}
 }
 
-// OnPacketEncode sets the code in the answer to an unknown version of MQTT to the code of version 3.1.1. A
-// duplicate of QoS 2 gets the code of success: after an error, the device would count its message as lost.
+// OnPacketEncode changes the code of two answers. A device with an unknown version of MQTT gets the code with
+// which MQTT 3.1.1 refuses a version. A duplicate of QoS 2 gets the code of success, because after an error
+// the device would count its message as lost.
 func (h *hook) OnPacketEncode(cl *server.Client, pk packets.Packet) packets.Packet {
 	if pk.FixedHeader.Type == packets.Pubrec && pk.ReasonCode == packets.ErrPacketIdentifierInUse.Code {
 		pk.ReasonCode, pk.Properties = packets.CodeSuccess.Code, packets.Properties{} // see freePacketID for other messages

@@ -236,7 +236,8 @@ func (e *Engine) checkBounded(matchers []*labels.Matcher) error {
 	return fmt.Errorf("the selector names no stream and no device: %s", remedy)
 }
 
-// namesOf returns the values that matchers allow for a label, if they are a finite set.
+// namesOf returns the values that a matcher lists for a label, if one does. Other matchers of the label may
+// exclude some of these values.
 func namesOf(label string, matchers []*labels.Matcher) (names []string, finite bool) {
 	for _, m := range matchers {
 		if m.Name != label {

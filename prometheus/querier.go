@@ -160,9 +160,10 @@ func errTooManySeries(found, limit int) error {
 	return varve.Errorf(varve.Invalid, "the selector matches %d series, and the limit is %d: select fewer devices or fields, or raise query.max_series", found, limit)
 }
 
-// boundedTargets returns the result of targets for a selector. If it has more devices than the
-// limit of series, boundedTargets omits devices without data in the stream. It fails if the last
-// readings of the remaining devices have too many series already. Earlier readings may have more.
+// boundedTargets returns the targets of a selector. If they are more than the limit of series,
+// boundedTargets omits targets without data, and counts the series in the last readings of the others. It
+// fails above the limit. For roll-ups, a target counts as one series. A target may have more series than
+// are counted, so readAll counts once more.
 func (v *queryStorage) boundedTargets(ctx context.Context, matchers []*labels.Matcher, fromRollups bool) ([]target, error) {
 	targets, _, err := v.targets(ctx, v.tenant, matchers, 0)
 	if err != nil || len(targets) <= v.opts.MaxSeries {

@@ -29,9 +29,9 @@ var rollupFunctions = map[string]string{
 
 const absentOverTime = "absent_over_time"
 
-// functionOfSample returns the name of the function that replaces a function in rollupFunctions. Its
-// argument is a range with the aggregate as the only sample. Functions that treat the labels or the
-// lack of samples specially replace themselves.
+// functionOfSample returns the function that replaces a function of rollupFunctions in a query. The
+// argument of the replacement is a range with a single sample, the aggregate. A function with a special
+// treatment of labels or of missing samples is not replaced.
 func functionOfSample(name string) string {
 	if name == "last_over_time" || name == absentOverTime {
 		return name

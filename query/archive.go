@@ -18,7 +18,7 @@ type Archives uint8
 // because the readings of most archives have expired.
 const (
 	NoArchives   Archives = iota
-	WithArchives          // reads existing tables, and the archives of dropped ones
+	WithArchives          // reads existing tables, and archives with readings that these tables may lack
 	OnlyArchives          // reads only archives, even if their tables exist
 )
 
@@ -72,8 +72,9 @@ func (q *Query) normalized() Query {
 	return n
 }
 
-// addArchives adds archived tables to a plan. The argument "infos" lists the existing tables. They must be
-// listed before addArchives is called, because tables are archived before they are dropped.
+// addArchives adds archived tables to a plan, if the query requests them. For OnlyArchives, it first removes
+// all existing tables from the plan. The argument "infos" lists the existing tables. They must be listed
+// before addArchives is called, because tables are archived before they are dropped.
 func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Filter, infos []store.Info) error {
 	if q.Archive == NoArchives {
 		return nil
@@ -108,8 +109,9 @@ func (e *Engine) addArchives(ctx context.Context, q *Query, p *plan, f *store.Fi
 	return nil
 }
 
-// includes reports whether the plan has the table of an archive, with all readings of the
-// archive. If the table is dropped before it is read, the archive replaces the table.
+// includes reports whether the plan has the table of an archive, and the table has all readings of the
+// archive. It also records the archive in the plan: if the table is dropped before it is read, the archive
+// replaces it.
 func (p *plan) includes(a *Archived, infos []store.Info) bool {
 	for i := range p.tables {
 		if t := &p.tables[i]; t.Table == a.Table {

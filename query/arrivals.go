@@ -103,7 +103,7 @@ func (s *arrivalScan) consider(r *varve.Reading, expiry time.Time) error {
 }
 
 // takeEarliest removes the current reading of a source from all sources. It returns the copy that
-// arrived first, and the cutoff of its table.
+// arrived first, and planned.expiry of its table.
 func (m *merger) takeEarliest(first *source) (pick *varve.Reading, expiry time.Time) {
 	at := first.page[0].Position()
 	for _, s := range m.sources {

@@ -17,9 +17,9 @@
 //
 //   - An expired reading is not returned, unless the query requests it.
 //   - If a reading has copies in several tables, the live copy with the first arrival is returned.
-//   - Pages with a cursor neither repeat nor omit a reading, even if readings are stored between
-//     two pages.
-//   - A query with archives returns every reading that exists in tables or in archives, once.
+//   - Pages with a cursor repeat no reading. They omit no reading that was stored before the first page,
+//     unless it expires between two pages.
+//   - A query with [WithArchives] returns every reading that exists in tables or in archives, once.
 //
 // If tables expired or are missing, the answer lacks their readings, and the coverage names these
 // tables. If a table cannot be read, the query fails, and may be retried unless data is damaged. An

@@ -76,8 +76,8 @@ type Query struct {
 	// Where selects readings by their values. If it is not empty, pages may be short, and More may
 	// be set though no further reading matches.
 	Where filter.Filter
-	// ScanLimit is the number of readings after which a query with Where ends early, with More set.
-	// 0 means no limit.
+	// ScanLimit is the number of compared readings after which a query with Where ends early, with More
+	// set. The page that reaches the limit is compared to its end. 0 means no limit.
 	ScanLimit int
 }
 

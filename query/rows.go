@@ -254,8 +254,8 @@ func (r *Rows) project(readings []varve.Reading) {
 	}
 }
 
-// More reports whether the limit or the scan limit ended the answer. Then it also returns the position of
-// the last reading. The results are valid after Next has returned no readings.
+// More reports whether the limit or the scan limit ended the answer. Then it also returns the position
+// after which the next answer must continue. The results are valid after Next has returned no readings.
 func (r *Rows) More() (varve.Position, bool) {
 	if !r.limitReached {
 		return varve.Position{}, false

@@ -9,7 +9,7 @@ import (
 type selection struct {
 	where     filter.Filter
 	limit     int // maximum number of matching readings; 0 means no limit
-	scanLimit int // maximum number of compared readings; 0 means no limit
+	scanLimit int // number of compared readings after which the query ends with the page; 0 means no limit
 	matched   int
 	profile   filter.Profile
 }

@@ -144,8 +144,8 @@ func (c *Consumer) failed(err error, retry time.Duration) {
 	c.opts.Failed(err, retry)
 }
 
-// search starts workers for readable shards up to the share of this process, and ends workers beyond its
-// share.
+// search writes the heartbeat of this process. Then it ends workers beyond the share of this process, and
+// starts workers for readable shards up to the share. It also removes old checkpoints.
 func (c *Consumer) search(ctx context.Context) error {
 	for shard, w := range c.workers {
 		if w.isDone() {
@@ -252,7 +252,7 @@ func (c *Consumer) nameStream(name, arn **string) {
 }
 
 // readableShards returns the shards that have not been read to their ends, but whose parents have
-// been. Parents that Kinesis no longer lists have expired.
+// been. A parent that Kinesis no longer lists has expired, and does not delay its children.
 func readableShards(shards []types.Shard, checkpoints map[string]checkpoint) (ids []string) {
 	listed := map[string]bool{}
 	for i := range shards {

@@ -12,8 +12,8 @@
 //
 // These rules always hold:
 //
-//   - A checkpoint is stored only when each reading of the earlier records is durable, or is
-//     durable as a reject.
+//   - A checkpoint is stored only when each reading of the earlier records is durable, as a reading or
+//     as a reject. A reject beyond the limit of stored rejects is discarded.
 //   - A checkpoint has the fencing token of its lease. A worker whose lease was lost cannot
 //     overwrite the checkpoint of its successor.
 //   - A shard is read after its parents have been read to their ends.

@@ -10,7 +10,7 @@
 //   - [Delivery] is a list of records that its sender resends as a whole.
 //
 // Senders of records get no verdicts. So [Delivery.Store] succeeds only if each reading is durable,
-// as a reading or as a reject. Then the caller acknowledges the records. After an error, the caller
-// retries all of them, and readings that are stored already are duplicates. A Receiver is safe for
-// concurrent use. A Delivery is not.
+// as a reading or as a reject. A reject beyond the limit of stored rejects is discarded. Then the caller
+// acknowledges the records. After an error, the caller retries all of them, and readings that are stored
+// already are duplicates. A Receiver is safe for concurrent use. A Delivery is not.
 package records

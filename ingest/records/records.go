@@ -55,7 +55,8 @@ type Delivery struct {
 }
 
 // Store stores the readings of a part of the delivery. If it returns nil, each reading is durable, as a
-// reading or as a reject. After an error, all records can be retried.
+// reading or as a reject, except rejects that were discarded because of their limit. After an error, all
+// records can be retried.
 func (d *Delivery) Store(ctx context.Context, list []Record) (wire.Tally, error) {
 	w, t := &write{Delivery: d, ctx: ctx, arrived: d.Now()}, d.target
 	var b body

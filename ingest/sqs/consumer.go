@@ -51,7 +51,7 @@ type Consumer struct {
 	name  string // name of the queue
 	stop  context.CancelFunc
 	done  sync.WaitGroup
-	// While the messages of a receiver cannot be stored, the others do not receive them.
+	// While a receiver cannot store its messages, the other receivers request no messages.
 	outages outages
 }
 
@@ -69,7 +69,7 @@ func Start(o Options) *Consumer {
 	return c
 }
 
-// Close stops the consumer. Messages whose readings are durable are deleted.
+// Close stops the consumer. Received messages have the time storeWithin to be stored and deleted.
 func (c *Consumer) Close() {
 	c.stop()
 	c.done.Wait()

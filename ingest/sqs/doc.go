@@ -6,10 +6,10 @@
 // [Start] returns a running [Consumer], which has several receivers. [NewClient] returns its
 // client.
 //
-// A message is deleted after each of its readings is durable, or is durable as a reject. While the
-// store fails, a receiver retries its messages, and no receiver of the process begins to receive
-// others. So an outage raises the receive count of a message at most once for each process, if the
-// visibility time-out is longer than a poll of 20 seconds.
+// A message is deleted after each of its readings is durable, as a reading or as a reject. A reject beyond
+// the limit of stored rejects is discarded. While the store fails, a receiver retries its messages, and no
+// receiver of the process begins to receive others. So an outage raises the receive count of a message at
+// most once for each process, if the visibility time-out is longer than a poll of 20 seconds.
 //
 // Each failure is reported and retried. If the process dies before a deletion, SQS returns the
 // message once more, and its readings are duplicates. [Consumer.Close] waits until the received

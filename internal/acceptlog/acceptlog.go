@@ -8,8 +8,9 @@
 // clients cannot connect, and nothing else shows the reason.
 //
 // A [Listener] returns each connection and each error unchanged. It logs an error unless the
-// listener was closed. An entry has the number of failures since the previous entry. A Listener is
-// safe for concurrent use if the wrapped one is.
+// listener was closed, or the previous entry is less than a minute old. An entry has the number of failures
+// that were not logged since the previous entry. A Listener is safe for concurrent use if the wrapped one
+// is.
 package acceptlog
 
 import (

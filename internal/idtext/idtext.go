@@ -84,7 +84,7 @@ func AppendVersion(dst []byte, version uint32) []byte {
 }
 
 // CutVersion splits a key into the text of the id and the version. Without a version, it returns 0. It
-// returns false if AppendVersion does not make this key.
+// returns false for a key with a version that AppendVersion would not write in this way.
 func CutVersion(key string) (text string, version uint32, ok bool) {
 	at := strings.IndexByte(key, versionMark)
 	if at < 0 {

@@ -13,7 +13,7 @@
 // The conversion uses no clock, file or network. Only [Rule.Compile] may read a file, for a time
 // zone. Equal messages give equal deliveries, so a retry stores the same readings.
 //
-// [Table.Resolve] fails with [ErrUnmatched] if no pattern matches, and otherwise with [Unreadable].
-// A retry fails, too. An invalid rule gives an error that names its field. A Table must not be
-// changed while it is in use.
+// [Table.Resolve] fails with [ErrUnmatched] if no pattern matches. Its other errors are of type
+// [Unreadable]. A retry fails, too. An invalid rule gives an error that names the field of the rule. A
+// Table must not be changed while it is in use.
 package topic

@@ -13,7 +13,8 @@ type Query struct {
 	Step       time.Duration
 }
 
-// Queries returns n queries about the fleet in the day before end, which is at a whole hour.
+// Queries returns n queries about the fleet. They are evaluated at times in the day before end, which must
+// be at a whole hour.
 func Queries(seed uint64, n int, end time.Time) []Query {
 	g := &generator{Rand: rand.New(rand.NewPCG(seed, 2))}
 	list := make([]Query, n)
