@@ -36,7 +36,7 @@ func sendReading(t *testing.T, e *engine.Engine, r varve.Reading) varve.Verdict 
 }
 
 // TestEngine_RegistersDevicesAndRaisesAlerts checks that a reading registers its device and raises
-// the alerts of rules. If no other reading follows, a deadman alert opens. Queries use the
+// the alerts of rules. If no other reading follows, a deadman alert must open. Queries must use the
 // retention of the device.
 func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -78,8 +78,9 @@ func TestEngine_RegistersDevicesAndRaisesAlerts(t *testing.T) {
 	})
 }
 
-// TestAlerts_IgnoreShortRetention checks alerts for a device with a short retention. The retention
-// is shorter than the time for which a condition must be true, or than a silence.
+// TestAlerts_IgnoreShortRetention checks alerts for a device whose retention is shorter than the time
+// for which a condition must be true, and than a silence. One alert must begin at the first reading, and
+// the other at the last one, although both readings have expired.
 func TestAlerts_IgnoreShortRetention(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})

@@ -42,8 +42,8 @@ func (w *archiveWorld) restoreItems(earlier []store.Item) {
 }
 
 // TestAcceptArchive_QueriesReturnRemainingReadings erases a device from the archive of a dropped table, and
-// restores the earlier record. Once the archive is accepted, queries return exactly the readings that are
-// left. An acceptance is refused while another job works on archives.
+// restores the earlier record. Once the archive is accepted, queries must return exactly the readings that
+// are left. An acceptance must fail while another job works on archives.
 func TestAcceptArchive_QueriesReturnRemainingReadings(t *testing.T) {
 	w := openArchiveWorld(t)
 	table := tableOfOne(t, w.Engine, w.clock)
@@ -102,7 +102,7 @@ func (w *archiveWorld) whileArchiving(do func()) {
 }
 
 // TestAcceptArchive_ChangesNothingInTable accepts an archive that lacks a reading of its existing table.
-// The table is dropped only after another archive has the reading.
+// The table must be dropped only after another archive has the reading.
 func TestAcceptArchive_ChangesNothingInTable(t *testing.T) {
 	w := openArchiveWorld(t)
 	table := tableOfOne(t, w.Engine, w.clock)

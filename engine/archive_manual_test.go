@@ -38,8 +38,8 @@ func TestArchive_RefusesManualWorkDuringOtherJobs(t *testing.T) {
 	}
 }
 
-// TestArchiveRestorer_ReturnsNoErasedReadings restores a table after an erasure of all its readings. The archive
-// of another table is missing.
+// TestArchiveRestorer_ReturnsNoErasedReadings restores a dropped table after an erasure of all its readings. No
+// erased reading may return. A restore before the table has an archive must fail.
 func TestArchiveRestorer_ReturnsNoErasedReadings(t *testing.T) {
 	w := openArchiveWorld(t)
 	table, restorer := tableOfOne(t, w.Engine, w.clock), engine.ArchiveRestorer{Engine: w.Engine}

@@ -73,7 +73,8 @@ func (w *archiveWorld) archiveOf(tb grid.Table) archive.Record {
 	return r
 }
 
-// readArchives returns the number of readings of a device in archives, and the coverage of the answer.
+// readArchives returns the number of readings of a device in tables and archives, and the coverage of the
+// answer.
 func (w *archiveWorld) readArchives(device string, order varve.Order) (n int, c query.Coverage) {
 	w.t.Helper()
 	rows, err := w.Query.Open(w.t.Context(), archiveQuery(device, order))
@@ -121,8 +122,8 @@ func TestArchive_ReadsMergedArchiveOnce(t *testing.T) {
 }
 
 // TestErasure_RewritesMergedArchive erases a device while one table of a merged archive is on hold.
-// The other tables lose the readings of the device, and the table on hold keeps them. After the
-// release, no object has a reading of the device.
+// The other tables must lose the readings of the device, but not the table on hold. After the
+// release, no object may have a reading of the device.
 func TestErasure_RewritesMergedArchive(t *testing.T) {
 	w, tables := openMergedWorld(t)
 	w.holdArchive(tables[1], "case 7")
@@ -172,7 +173,7 @@ func (w *archiveWorld) mergedObjects(month grid.Month) (n int) {
 }
 
 // TestArchive_DeletesMergedArchiveLast lets the archives of all tables of a merged archive expire, except one
-// on hold. The readings of the table on hold stay until the hold is released.
+// on hold. The readings of the table on hold must stay until the hold is released.
 func TestArchive_DeletesMergedArchiveLast(t *testing.T) {
 	w, tables := openMergedWorld(t)
 	w.holdArchive(tables[2], "case 7")
@@ -198,8 +199,8 @@ func TestArchive_DeletesMergedArchiveLast(t *testing.T) {
 	}
 }
 
-// TestArchive_RestoresTableOfMergedArchive restores one table, which is then archived on its own and dropped
-// once more.
+// TestArchive_RestoresTableOfMergedArchive restores one table, which is then archived on its own, dropped once
+// more and merged. Queries must return each reading once, after the restore and after the merge.
 func TestArchive_RestoresTableOfMergedArchive(t *testing.T) {
 	w, tables := openMergedWorld(t)
 	ctx, tb := t.Context(), tables[1]

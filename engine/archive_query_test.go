@@ -30,7 +30,7 @@ import (
 )
 
 // TestQuery_WithArchivesReturnsEveryReadingOnce writes readings, many of them late, while tables
-// expire, are archived, dropped and restored. At any time, a query with archives returns every
+// expire, are archived, dropped and restored. At any time, a query with archives must return every
 // reading that was ever stored, once, in the copy that arrived first.
 func TestQuery_WithArchivesReturnsEveryReadingOnce(t *testing.T) {
 	randomtest.LimitChecks(t, 10)

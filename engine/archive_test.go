@@ -100,8 +100,9 @@ func TestArchive_KeepsTablesOnHold(t *testing.T) {
 }
 
 // TestArchive_ReplacesDamagedArchiveBeforeDrop follows a table on the embedded store from its retirement
-// to its drop. A damaged archive stops the drop and sets a condition. The next run of the job writes
-// another archive, and the table is dropped. After the retention of archives, its archive is deleted.
+// to its drop. A damaged archive must stop the drop and set a condition. The next run of the job must write
+// another archive, so that the table is dropped. After the retention of archives, the archive must be
+// deleted.
 func TestArchive_ReplacesDamagedArchiveBeforeDrop(t *testing.T) {
 	w := openArchiveWorld(t)
 	e, run, objects, root := w.Engine, w.run, w.objects, w.root

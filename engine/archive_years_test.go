@@ -13,7 +13,7 @@ import (
 
 // TestQuery_WithArchivesReturnsEveryReadingOnceOverYears writes readings for two years, each up to three years
 // old. The last of the readings are live, and the others are in archives. Many of them arrived late. A query
-// over all readings returns each one once.
+// over all readings must return each one once.
 func TestQuery_WithArchivesReturnsEveryReadingOnceOverYears(t *testing.T) {
 	randomtest.LimitChecks(t, 3)
 	dropped, live := 0, 0

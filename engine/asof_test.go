@@ -354,7 +354,7 @@ var openStores = map[string]func(now func() time.Time) (store.Store, error){
 }
 
 // TestAsOf_RepeatsAnswers records answers between random writes, and repeats the questions later as
-// of their times.
+// of their times. The answers must be equal wherever they are complete.
 func TestAsOf_RepeatsAnswers(t *testing.T) {
 	for name, openStore := range openStores {
 		t.Run(name, func(t *testing.T) {

@@ -92,8 +92,8 @@ func countAlerts(tb testing.TB, e *engine.Engine) (n int) {
 	}
 }
 
-// TestBusyRule_RaisesEachAlert checks a bulk upload to many tables, under a rule that raises an
-// alert at every 17th reading.
+// TestBusyRule_RaisesEachAlert checks that a bulk upload to many tables raises each alert of a rule
+// that raises one at every 17th reading.
 func TestBusyRule_RaisesEachAlert(t *testing.T) {
 	_, _, raised := upload(t, true)
 	if want := (bulkReadings + busyEach - 1) / busyEach; raised != want {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAlerts_ContinueWithoutFirstReading corrects the first reading of an open alert so that it lacks
-// the field of the rule. The alert continues with the next reading, and is resolved by a later one.
+// the field of the rule. The alert must continue with the next reading, and a later one must resolve it.
 func TestAlerts_ContinueWithoutFirstReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})

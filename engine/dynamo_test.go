@@ -13,9 +13,9 @@ import (
 	"github.com/varvedb/varve/tests/dynamotest"
 )
 
-// TestOpen_ServesDespiteInvalidStep opens an engine whose template cannot create tables. Readings
-// in existing tables are stored, and other readings are rejected as retryable. The condition
-// RotationFailing is set until a run succeeds.
+// TestOpen_ServesDespiteInvalidStep opens an engine whose template cannot create tables. Readings of
+// existing tables must be stored, and other readings must be rejected as retryable. The condition
+// RotationFailing must be set until a run succeeds.
 func TestOpen_ServesDespiteInvalidStep(t *testing.T) {
 	t.Parallel()
 	for _, e := range []dynamotest.Emulator{dynamotest.Local, dynamotest.Dynoxide} {

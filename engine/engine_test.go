@@ -183,8 +183,8 @@ func TestSchedule_RunsRotator(t *testing.T) {
 	}
 }
 
-// TestEngine_CreatesTablesAhead runs an engine for three months. The tables of the next month
-// always exist before it begins.
+// TestEngine_CreatesTablesAhead runs an engine for three months. The tables of the next month must
+// exist at all times.
 func TestEngine_CreatesTablesAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := open(t, engine.Options{Store: mem.New(nil)})

@@ -14,7 +14,8 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// interrupted is a store whose next call of Erase that deletes a reading fails afterwards, if the field "fails" is set.
+// interrupted is a store whose Erase can fail after it has deleted readings. If the field "fails" is set,
+// the next call that deletes a reading fails, and clears the field.
 type interrupted struct {
 	*mem.Store
 	fails bool
@@ -73,7 +74,7 @@ func TestErasure_WaitsAfterInterruptedLastSearch(t *testing.T) {
 	check("last search", erasures.Done)
 }
 
-// dropping is a store whose tables are being dropped, if the field "all" is set.
+// dropping is a store that lists all its tables as being dropped, while the field "all" is set.
 type dropping struct {
 	*mem.Store
 	all atomic.Bool

@@ -17,8 +17,8 @@ import (
 var erasureSeeds = flag.Uint64("erasures", 3, "number of random worlds in which data is erased")
 
 // TestErasure_DeletesTargetAlone erases random targets while the store fails and the process is
-// restarted. Afterward, the target has no data, all other data is as it was, and roll-ups equal a
-// recount.
+// restarted. Afterward, the target must have no data, all other data must be unchanged, and roll-ups must
+// equal a recount.
 func TestErasure_DeletesTargetAlone(t *testing.T) {
 	for seed := range *erasureSeeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestErasure_DeletesTargetAlone(t *testing.T) {
 }
 
 // TestErasure_LeavesHeldTables erases a device while one of its tables is on hold. The readings on hold
-// stay until the hold is released, and then they are erased.
+// must stay until the hold is released, and must be erased then.
 func TestErasure_LeavesHeldTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newErasing(t, 1)
@@ -167,7 +167,7 @@ func TestErasure_KeepsReadingsAfterPlan(t *testing.T) {
 }
 
 // TestErasure_RefusesOtherPlans begins erasures with digests of other plans or of outdated plans,
-// and without a digest.
+// and without a digest. Each of them must be refused.
 func TestErasure_RefusesOtherPlans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newErasing(t, 4)

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestOpen_SucceedsIfRotationFails checks that Open succeeds if its rotation fails. The failure
-// is in the events and the health until a run succeeds.
+// TestOpen_SucceedsIfRotationFails checks that Open succeeds if its rotation fails. The events and the
+// health must have the failure until a run succeeds.
 func TestOpen_SucceedsIfRotationFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}
@@ -132,7 +132,7 @@ type shared struct{ store.Store }
 func (shared) Close() error { return nil }
 
 // TestOpen_TwoProcessesTakeTurns checks that two processes on one store rotate in turn under
-// different names. Open succeeds while the other process rotates.
+// different names. Open must succeed while the other process rotates.
 func TestOpen_TwoProcessesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &watched{Store: mem.New(nil)}

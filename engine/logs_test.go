@@ -14,7 +14,7 @@ import (
 )
 
 // TestLogs_ConflictOnEveryStore checks that a resent log entry is a duplicate. An entry with the
-// same id and other content is a conflict, and the first entry remains.
+// same id and other content must be a conflict, and the first entry must remain.
 func TestLogs_ConflictOnEveryStore(t *testing.T) {
 	t.Parallel()
 	onDynamo := func(e dynamotest.Emulator) func(*testing.T) (store.Store, error) {

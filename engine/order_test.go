@@ -43,7 +43,7 @@ func TestEngine_IgnoresOrderOfArrival(t *testing.T) {
 }
 
 // TestEngine_IgnoresOrderOfVersions writes corrected readings in order, and in random order with lower
-// versions that have other values. The latest readings, the alerts and the roll-ups are the same.
+// versions that have other values. The latest readings, the alerts and the roll-ups must be the same.
 func TestEngine_IgnoresOrderOfVersions(t *testing.T) {
 	var inOrder string
 	for seed := range uint64(4) {

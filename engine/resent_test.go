@@ -14,7 +14,7 @@ import (
 
 // TestResentBacklog_CountsOnce sends two readings near the end of a month, with a retention of
 // two days. It resends them after their expiry in the next month, before and after the drop of
-// their table.
+// their table. The roll-ups must count each reading once.
 func TestResentBacklog_CountsOnce(t *testing.T) {
 	const day = 24 * time.Hour
 	for name, later := range map[string]time.Duration{"table exists": 5 * day, "table dropped": 45 * day} {

@@ -88,7 +88,7 @@ func (r *scaleRun) useRows(t *testing.T, rows int) {
 }
 
 // TestScaleOnce_OnlyHolderScales checks that two processes both report their use, and that only the
-// holder of the lease changes tables. If the holder stops, the other one continues.
+// holder of the lease changes tables. If the holder stops, the other process must continue.
 func TestScaleOnce_OnlyHolderScales(t *testing.T) {
 	t.Parallel()
 	r := newScaleRun(t)

@@ -14,7 +14,7 @@ import (
 )
 
 // TestOpen_ReportsUnclaimedTables checks the report of an engine that opens under another prefix
-// or without a former class. Tables of known classes are not reported.
+// or without a former class. Tables of known classes must not be reported.
 func TestOpen_ReportsUnclaimedTables(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shared{mem.New(nil)}

@@ -155,7 +155,7 @@ func appendArrived(dst []block.Part, p *block.Part, by int64) []block.Part {
 
 // scanTable returns the latest live reading of a table among the readings that had arrived by AsOf. Stores
 // cannot exclude later arrivals, so scanTable reads the table backward, from the latest event time that such
-// a reading can have. A search by event time stops at the first such reading. A search by arrival reads on
+// a reading can have. A search by event time stops at the first such reading. A search by arrival continues
 // to the start of the table.
 func (l *latest) scanTable(ctx context.Context, t *planned) (pick varve.Reading, found bool, cost store.Cost, err error) {
 	all := l.q.all()

@@ -44,8 +44,8 @@ func TestCursor_RoundTrips(t *testing.T) {
 	})
 }
 
-// TestCursor_KeepsWindow encodes and parses a window of all event times. The window must still
-// contain the first and the last valid event time.
+// TestCursor_KeepsWindow encodes and parses windows that have all event times. The parsed windows must
+// still contain the first and the last valid event time.
 func TestCursor_KeepsWindow(t *testing.T) {
 	for _, w := range []varve.Window{
 		varve.AllTime(),
@@ -95,8 +95,9 @@ func TestParseCursor_RefusesOtherQuery(t *testing.T) {
 }
 
 // FuzzCursor parses random texts, and cursors with random contents and a valid checksum. The parser
-// never panics, and fails only with Invalid. A parsed cursor has the same position when it is
-// encoded and parsed once more. It also has the same window, if that is not before 1970.
+// must never panic, and must fail only with Invalid. A parsed cursor must have the same position when
+// it is encoded and parsed once more. It must also have the same window, unless that begins or ends
+// before 1970.
 func FuzzCursor(f *testing.F) {
 	for _, c := range []query.Cursor{
 		{Window: varve.AllTime(), After: varve.Position{Time: 1, ID: varve.HashID(1)}},

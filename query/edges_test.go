@@ -12,7 +12,7 @@ import (
 )
 
 // TestRows_IncludesEdgesOfTables checks readings in the first two and last two nanoseconds of tables in
-// two arrival months. They are in order and not repeated.
+// two arrival months. The readings must be in order, without repetitions.
 func TestRows_IncludesEdgesOfTables(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 1)
 	earlier := start.AddDate(0, -1, 0)

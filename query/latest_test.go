@@ -88,8 +88,8 @@ func (w *world) checkLatest(t *rapid.T, got query.LatestAnswer, q query.LatestQu
 }
 
 // TestLatest_ComparesCopiesOfParallelReads reads three tables at the same time. One table has the last
-// copy of a reading, and another has its first copy. The third table has another reading, which is the
-// result, because a reading counts by the arrival of its first copy.
+// copy of a reading, and another has its first copy. The third table has another reading, which must be
+// the result, because a reading counts by the arrival of its first copy.
 func TestLatest_ComparesCopiesOfParallelReads(t *testing.T) {
 	w := newWorld(t, 500*day, retention.Forever, 8)
 	on := func(month time.Month, d int) time.Time { return time.Date(2026, month, d, 12, 0, 0, 0, time.UTC) }

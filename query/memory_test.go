@@ -71,7 +71,7 @@ func TestNext_LimitsSizeOfPages(t *testing.T) {
 }
 
 // TestNext_ReturnsLargePagesOfSmallReadings checks that the first query of small readings reads at most
-// two pages. A second query, which knows their size, reads only one.
+// two pages. A second query, which knows the size of the readings, must read only one.
 func TestNext_ReturnsLargePagesOfSmallReadings(t *testing.T) {
 	w := newWorld(t, 400*day, 400*day, 1)
 	for i := range 1440 {

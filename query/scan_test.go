@@ -12,8 +12,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestScanCopies_IncludesExpired scans expired copies in several tables, and finds one first copy of each
-// reading. A table that is dropped during a scan causes an error.
+// TestScanCopies_IncludesExpired scans expired copies in several tables. The scan must find one first copy
+// of each reading. It must fail if a table is dropped meanwhile.
 func TestScanCopies_IncludesExpired(t *testing.T) {
 	w := newWorld(t, 70*day, 70*day, 1)
 	long := start.AddDate(0, -2, 0)
