@@ -161,7 +161,8 @@ func (w *clockWorld) stored() (all []string) {
 
 // TestCorrect_StoresEachReadingOnce learns the offset of a clock that is two days ahead. A
 // corrected reading is resent immediately, after more than clocks.Tolerance, after a restart, and when
-// the sent time is no longer in the future. Then the clock is repaired, and changes once more.
+// the sent time is no longer in the future. Then the clock is repaired, and changes once more. Each reading
+// must be stored once.
 func TestCorrect_StoresEachReadingOnce(t *testing.T) {
 	for name, open := range map[string]func(now func() time.Time) store.Store{
 		"mem": func(now func() time.Time) store.Store { return mem.New(now) },
@@ -230,8 +231,8 @@ func TestCorrect_LearnsOnlyLiveTraffic(t *testing.T) {
 	}
 }
 
-// TestCorrect_LearnsAfterServerClockIsSetBack checks that samples from a time when the server's clock was
-// ahead do not prevent that an offset is learned.
+// TestCorrect_LearnsAfterServerClockIsSetBack checks that an offset is learned despite samples from a time
+// when the server's clock was ahead.
 func TestCorrect_LearnsAfterServerClockIsSetBack(t *testing.T) {
 	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
 	w.advance(6 * time.Hour)
@@ -251,7 +252,8 @@ func TestCorrect_KeepsFieldOfSender(t *testing.T) {
 }
 
 // TestCorrect_StoresVersionsAtOneTime sends corrections of a corrected reading, with the same sent time.
-// The first arrives while this time is in the future, and the others when it is acceptable.
+// The first arrives while this time is in the future, and the others when it is acceptable. All of them must
+// be stored with the same corrected time.
 func TestCorrect_StoresVersionsAtOneTime(t *testing.T) {
 	w := newClockWorld(t, func(now func() time.Time) store.Store { return mem.New(now) })
 	w.learn(48*time.Hour, 0)

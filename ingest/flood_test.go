@@ -40,8 +40,8 @@ func (l *lateLines) Read(p []byte) (int, error) {
 }
 
 // TestFlood_DelaysNoGoodReadings sends a request with 200,000 rejected readings to an embedded
-// store, beside small writes to another stream. The writes are fast, the memory is bounded, and
-// each rejected reading is counted once.
+// store, beside small writes to another stream. The writes must be fast, the memory must be bounded, and
+// each rejected reading must be counted once.
 func TestFlood_DelaysNoGoodReadings(t *testing.T) {
 	st, err := local.Open(local.Options{Dir: t.TempDir()})
 	if err != nil {

@@ -105,8 +105,9 @@ func TestRead_StoresRejects(t *testing.T) {
 
 const late = `{"device":"d1","time":"2099-01-01T00:00:00Z","fields":{"a":1}}`
 
-// TestRead_Quarantines checks a stream with a quarantine. Readings with an unacceptable time are stored as
-// rejects before the verdict, which names the reject. Beyond the limit, the verdict is the usual one.
+// TestRead_Quarantines checks a stream with a quarantine. Readings with an unacceptable time must be stored as
+// rejects before the verdict, which must name the reject. Beyond the limit, the verdict must have the code
+// that the reading has without a quarantine.
 func TestRead_Quarantines(t *testing.T) {
 	w := newRejectWorld(t, 1)
 	var verdicts []varve.Verdict
@@ -133,7 +134,7 @@ func TestRead_Quarantines(t *testing.T) {
 }
 
 // TestRead_FailsIfRejectsMustBeDurable checks that Read and RejectBody fail if a durable reject cannot
-// be stored. In a quarantine without DurableRejects, the verdict is unavailable.
+// be stored. In a quarantine without DurableRejects, the code of the verdict must be unavailable.
 func TestRead_FailsIfRejectsMustBeDurable(t *testing.T) {
 	w := newRejectWorld(t, 10)
 	items := registrytest.New(func() time.Time { return noon })

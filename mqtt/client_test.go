@@ -140,7 +140,8 @@ func TestClient_WaitsForStore(t *testing.T) {
 }
 
 // TestClient_DisconnectsAfterPatience checks that the client disconnects if messages cannot be stored
-// for the duration Patience. Then the broker resends the messages.
+// for the duration Patience. The client must store and acknowledge the messages when the broker resends
+// them.
 func TestClient_DisconnectsAfterPatience(t *testing.T) {
 	for _, p := range protocols {
 		t.Run(p, func(t *testing.T) {

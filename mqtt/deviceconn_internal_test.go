@@ -5,13 +5,14 @@ import (
 	"testing"
 )
 
-// TestFraming_FindsLongPackets scans packets in pieces of each length.
+// TestFraming_FindsLongPackets scans packets in pieces of each length. The result must not depend on the
+// length.
 func TestFraming_FindsLongPackets(t *testing.T) {
 	const limit = 200
 	ping, fits := "\xc0\x00", "\x30\xc8\x01"+strings.Repeat("\xff", 200)
 	for _, c := range []struct {
 		stream string
-		legal  int // number of bytes before the end of the header of a long packet
+		legal  int // number of bytes before the last byte of a long packet's header; without a long packet, all bytes
 		isLong bool
 	}{
 		{ping + fits + ping, 207, false},

@@ -12,7 +12,8 @@ import (
 )
 
 // TestListener_DisconnectsAtLongPackets sends a packet above the maximum after a message in the same
-// write. The message is stored. A device of MQTT 5 gets the reason code, also while it sends the packet.
+// write. The message must be stored. A device of MQTT 5 must get the reason code, even if it is still
+// sending the packet.
 func TestListener_DisconnectsAtLongPackets(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)

@@ -102,7 +102,7 @@ func connect5(ctx context.Context, o *ClientOptions, receive func(*message)) (li
 	case err == nil:
 		return l, nil
 	case answer == nil:
-		return nil, errors.Join(errVersion, err) // brokers of older versions answer in their own form, or not at all
+		return nil, errors.Join(errVersion, err) // a broker of an older version answers in its own format, or not at all
 	case answer.ReasonCode == packets.ConnackUnsupportedProtocolVersion:
 		return nil, errVersion
 	}

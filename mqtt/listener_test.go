@@ -204,8 +204,8 @@ func TestListener_ChecksKeys(t *testing.T) {
 	}
 }
 
-// TestListener_KnowsUsersWithoutKeys checks that the user of a connection is a name in topics before the
-// first key exists, with and without a password. A key in place of the user is not.
+// TestListener_KnowsUsersWithoutKeys checks that a rule can use the user name of a connection before the
+// first key exists, with and without a password. An API key in its place must not count as a user name.
 func TestListener_KnowsUsersWithoutKeys(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)
@@ -281,8 +281,8 @@ func TestListener_DelaysBeyondRate(t *testing.T) {
 	}
 }
 
-// TestListener_DisconnectsBeyondRate checks that a message is not acknowledged if its key stays beyond
-// its rate, and that its connection ends.
+// TestListener_DisconnectsBeyondRate checks that a message is not acknowledged while the rate of its key
+// stays exceeded, and that its connection ends.
 func TestListener_DisconnectsBeyondRate(t *testing.T) {
 	w := newWorld(t, 10) // the clock of this world does not advance
 	_, key := w.key(t, apikeys.Draft{Scopes: apikeys.Admin | apikeys.Write, Rate: apikeys.Rate{Readings: 1}})

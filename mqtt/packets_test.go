@@ -27,7 +27,7 @@ func dialRaw(t *testing.T, address, send string) net.Conn {
 	return conn
 }
 
-// expect reads the length of a text from a connection, and compares.
+// expect reads as many bytes from a connection as the wanted text has, and compares them with it.
 func expect(t *testing.T, conn net.Conn, want string) {
 	t.Helper()
 	got := make([]byte, len(want))
@@ -36,8 +36,8 @@ func expect(t *testing.T, conn net.Conn, want string) {
 	}
 }
 
-// TestListener_ForgetsRefusedDevices checks that a device counts as connected only until its connection
-// ends, although its maximum length of packets forbids the first answer.
+// TestListener_ForgetsRefusedDevices connects a device that accepts no packet as long as the first answer.
+// After the end of its connection, the device must not count as connected.
 func TestListener_ForgetsRefusedDevices(t *testing.T) {
 	w := newWorld(t, 10)
 	l := w.start(t)
@@ -103,7 +103,7 @@ func publish5(header byte, topic, payload string) string {
 }
 
 // TestListener_ConfirmsDuplicatesOfQoS2 checks that a device of MQTT 5 that resends a message of QoS 2 gets
-// the code of success. The message is stored once.
+// the code of success. The message must be stored once.
 func TestListener_ConfirmsDuplicatesOfQoS2(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)
@@ -143,8 +143,8 @@ func TestListener_CompletesUnmatchedQoS2(t *testing.T) {
 	expect(t, conn, pubcomp5)
 }
 
-// TestListener_AcceptsManyOpenMessages checks that MQTT 3.1.1 devices may have more open messages than
-// MQTT 5 devices, which know the limit, also after they resumed their session.
+// TestListener_AcceptsManyOpenMessages checks that an MQTT 3.1.1 device may have more open messages than
+// the limit for MQTT 5 devices. That must also hold after the device has resumed its session.
 func TestListener_AcceptsManyOpenMessages(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)
@@ -179,8 +179,8 @@ func TestListener_AcceptsManyOpenMessages(t *testing.T) {
 	}
 }
 
-// TestListener_AcceptsLongKeepAlive checks that keep-alives above 43,690 s are reduced to it. The
-// server closes a connection after one and a half keep-alives, which must fit 16 bits.
+// TestListener_AcceptsLongKeepAlive checks that keep-alives above 43,690 s are reduced to this value. The
+// server closes a connection after 1.5 keep-alives, and counts these seconds in 16 bits.
 func TestListener_AcceptsLongKeepAlive(t *testing.T) {
 	w := newWorld(t, 10)
 	address := w.listen(t)

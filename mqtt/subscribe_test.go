@@ -10,7 +10,7 @@ import (
 )
 
 // TestListener_LimitsSubscriptions subscribes to long filters and to many filters. The server must refuse
-// those beyond its limits, and serve the device further.
+// filters beyond its limits, and continue to serve the device.
 func TestListener_LimitsSubscriptions(t *testing.T) {
 	w := newWorld(t, 10)
 	d, _ := connect(t, w.listen(t), "c1", "", "")

@@ -25,7 +25,7 @@ import (
 	"github.com/varvedb/varve/store/mem"
 )
 
-// shard is a Kinesis stream with one closed shard, whose records all have another arrival.
+// shard is a Kinesis stream with one closed shard. Each record of the shard has an arrival of its own.
 type shard struct{ records int }
 
 func (s shard) RoundTrip(r *http.Request) (*http.Response, error) {

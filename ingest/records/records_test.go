@@ -174,8 +174,8 @@ func TestStore_ReadsForms(t *testing.T) {
 	}
 }
 
-// TestStore_ReadsAfterInvalidLines stores a record with 220,000 invalid lines and a valid one. The test stores
-// no rejects, because that would take long.
+// TestStore_ReadsAfterInvalidLines stores a record with 220,000 invalid lines and a valid one at its end. The
+// valid line must be stored. The test stores no rejects, because that would take long.
 func TestStore_ReadsAfterInvalidLines(t *testing.T) {
 	w := newWorld(t)
 	w.Ingester = ingest.New(ingest.Options{Router: w.engine.Router, Budget: wire.NewBudget(1 << 20), Now: clock, Door: "test"})

@@ -62,7 +62,7 @@ type down struct{}
 func (down) Admit() (ingest.Request, error) { return nil, errors.New("out of reach") }
 
 // TestConsumer_ReceivesNoMessageTwiceInOutage checks that the other receivers of a consumer do not receive
-// the message of a receiver that retries. Otherwise, the message moved to a dead-letter queue.
+// the message of a receiver that retries. Otherwise, SQS would move the message to a dead-letter queue.
 func TestConsumer_ReceivesNoMessageTwiceInOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &queue{}
