@@ -111,7 +111,7 @@ func TestNormalize_KeepsMessagesShort(t *testing.T) {
 }
 
 // TestNormalize_SortsFieldsAndConvertsTimes checks the order of fields, the conversion of times,
-// and that the client's id and the scale of numbers do not change. A second call changes nothing.
+// and that the client's id and the scale of numbers do not change. A second call must change nothing.
 func TestNormalize_SortsFieldsAndConvertsTimes(t *testing.T) {
 	zone := time.FixedZone("east", 2*60*60)
 	r := varve.Reading{

@@ -182,8 +182,8 @@ func TestFromScaled_ChecksExponent(t *testing.T) {
 	}
 }
 
-// TestScaled_ReturnsPartsThatFit checks that Scaled succeeds for the numbers that FromScaled can return,
-// and only for these.
+// TestScaled_ReturnsPartsThatFit checks that Scaled succeeds only for numbers that FromScaled can return.
+// Of these, it must fail only for the coefficient math.MinInt64.
 func TestScaled_ReturnsPartsThatFit(t *testing.T) {
 	tests := []struct {
 		reason string

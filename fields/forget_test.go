@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestForget_CountsNamesAnew deletes the item of a series, as an erasure does. Then the series may
-// have as many new names as at first, and its new item has none of the earlier names.
+// TestForget_CountsNamesAnew deletes the item of a series, as an erasure does. Then the series must
+// accept as many new names as at first, and its new item must have none of the earlier names.
 func TestForget_CountsNamesAnew(t *testing.T) {
 	items := newItems()
 	r := fields.New(items, 20)

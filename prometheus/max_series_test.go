@@ -37,7 +37,7 @@ func TestMaxSeries_KeepsRareFields(t *testing.T) {
 }
 
 // TestSeries_BuildsTargetsUpToLimit lists labels of 20 streams and 300 devices with a limit of one
-// device. The warning has the number of all 6,000 pairs, but the request must not build them.
+// device. The warning must have the number of all 6,000 pairs, but the request must not build them.
 func TestSeries_BuildsTargetsUpToLimit(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{MaxSeries: 1})
 	for i := range 300 {

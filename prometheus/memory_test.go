@@ -12,7 +12,7 @@ import (
 
 // TestEvaluate_ReservesMemoryUntilClose evaluates queries near the limit of samples, and closes their
 // results later. All results together may have four times the samples of one query, so at most eight fit.
-// It does not matter whether the queries read the store. Failed queries reserve no samples.
+// That must hold for queries that read the store and for others. Failed queries must reserve no samples.
 func TestEvaluate_ReservesMemoryUntilClose(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{MaxSamples: 1000})
 	for i := range 900 {

@@ -118,8 +118,8 @@ func TestRollups_AnswerExactly(t *testing.T) {
 	}
 }
 
-// TestRollups_OutliveReadings queries series whose readings have expired. More devices than the limit of
-// series are registered, and only one of them has roll-ups in stream weather.
+// TestRollups_OutliveReadings queries series whose readings have expired. Roll-ups must still answer. More
+// devices than the limit of series are registered, and only one of them has roll-ups in stream weather.
 func TestRollups_OutliveReadings(t *testing.T) {
 	w := newWorld(t, false, prometheus.Options{MaxSeries: 3})
 	for i := range 90 {

@@ -37,7 +37,8 @@ func cyclesFor() uint64 {
 	return count() - begin
 }
 
-// TestSetFloor_DelaysCycles counts cycles with a floor and after it was removed.
+// TestSetFloor_DelaysCycles counts cycles with a floor and after its removal. The floor must reduce them.
+// If GOGC is set, SetFloor must not change the growth.
 func TestSetFloor_DelaysCycles(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(defaultPercent)

@@ -18,9 +18,9 @@ import (
 // many processors.
 const maxKept = 8
 
-// List holds as many values as GOMAXPROCS had at its first use, and two more, but at most 8. These
-// values stay until they are used. Further values stay until a garbage collection. It is safe for
-// concurrent use. The zero List is ready for use, and must not be copied.
+// List holds up to GOMAXPROCS + 2 values, but at most 8, until they are used. The GOMAXPROCS at its first
+// use counts. Further values stay until a garbage collection. A List is safe for concurrent use. The zero
+// List is ready for use, and must not be copied.
 type List[T any] struct {
 	mu   sync.Mutex
 	list []*T

@@ -104,8 +104,8 @@ func TestPauses_AreNotLimited(t *testing.T) {
 	}
 }
 
-// TestStalledBody_FailsRead checks that a read fails if the client stalls. The rest of the body is
-// not waited for.
+// TestStalledBody_FailsRead checks that a read fails if the client stalls. The server must answer
+// without the rest of the body.
 func TestStalledBody_FailsRead(t *testing.T) {
 	for version, http2 := range versions {
 		url, client := serve(t, http2, 500*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
