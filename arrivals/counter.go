@@ -141,8 +141,9 @@ func (c *Counter) tenant(name string, rejected bool) *tenant {
 	return t
 }
 
-// stream returns the counts of a stream, and adds the stream if it is missing. It returns the counts of the
-// name "" instead beyond the limit of streams, and for a rejected reading, whose stream may be any text.
+// stream returns the counts of a stream, and adds the stream if it is missing. A rejected reading adds no
+// stream, because its stream may be any text. Beyond the limit of streams, no stream is added either. For
+// a stream that is not added, the function returns the counts of the name "".
 func (c *Counter) stream(t *tenant, name string, rejected bool) *Stream {
 	if s := t.streams[name]; s != nil {
 		return s

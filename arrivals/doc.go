@@ -12,7 +12,7 @@
 //
 //   - A report has the readings of one tenant only.
 //   - A reading without a verdict is not counted. A rejected reading does not add a stream, because
-//     its name may be any text.
+//     the name of its stream may be any text.
 //   - At most 1,000 streams of all tenants are counted one by one. The others share the name "".
 //
 // The counts live in memory only, so a restart begins at 0. Tables and roll-ups have the exact

@@ -17,7 +17,7 @@
 //   - Equal numbers have equal canonical forms, whatever their scales.
 //
 // If a text or a result is not a number in range, the error is [ErrSyntax], [ErrPrecision] or
-// [ErrRange]. [FromScaled] panics for an exponent out of range, and a division of a Sum for the divisor 0.
-// Numbers are immutable. A Sum must not be copied after an addition, and needs a lock if goroutines share
-// it.
+// [ErrRange]. [FromScaled] panics for an exponent out of range. [Sum.Mean] and [Sum.Interpolate] panic if
+// they must divide by 0. Numbers are immutable. A Sum must not be copied after an addition, and needs a
+// lock if goroutines share it.
 package decimal

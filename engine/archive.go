@@ -54,7 +54,7 @@ type archives struct {
 	lease   lease.Manager
 
 	mu      sync.Mutex
-	suspect map[grid.Table]bool // tables whose archives failed the check of the rotator
+	suspect map[grid.Table]bool // tables whose archives the next run must check: see recheck
 	stats   ArchiveStats
 }
 

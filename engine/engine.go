@@ -332,7 +332,7 @@ func reserveOf(s store.Store) store.Items {
 
 // checkAlerts returns a function that evaluates deadman rules, resolves the alerts of deleted or
 // changed rules, and stores the last use of keys. The function runs at the start and every minute.
-// Without notifiers, it also forgets the earlier ones, once.
+// Without notifiers, it also forgets the former notifiers, until this has succeeded once.
 func (e *Engine) checkAlerts(failed func(task string, err error)) func() {
 	report := func(task string, err error) {
 		if err != nil && failed != nil && e.background.Err() == nil {

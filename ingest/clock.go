@@ -39,7 +39,7 @@ var withheld = varve.Reject(varve.CodeUnavailable, "the reading is being compare
 // findRepeats returns the verdicts on readings that were already sent and corrected, by their index in the
 // batch. It also returns further versions of such readings, with their corrected time. It withholds both
 // from the write, so that they are not written under their sent time. The caller sets their verdicts
-// after the write.
+// after the write. If a lookup fails, the verdict on the reading is retryable.
 func (s *Session) findRepeats(ctx context.Context) (found map[int]varve.Verdict, versions corrections) {
 	found = map[int]varve.Verdict{}
 	for at := range s.batch.Readings {

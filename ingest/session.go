@@ -38,7 +38,7 @@ type Options struct {
 	// Received is called with the number of readings of each batch, before they are stored. It may be
 	// nil.
 	Received func(readings int)
-	// Judged is called for each batch whose readings have verdicts. It may be nil.
+	// Judged is called with each batch after its readings have verdicts. It may be nil.
 	Judged func(*wire.Batch)
 	// Rejects stores rejected readings. If nil, none are stored.
 	Rejects *rejects.Registry

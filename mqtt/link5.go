@@ -20,8 +20,8 @@ const ackInterval = time.Millisecond
 // is long, because the broker may send a backlog of messages before the answer.
 const answerLimit = 24 * time.Hour
 
-// pinger sends pings at regular intervals. It ignores the answers, because watched detects a silent
-// broker.
+// pinger sends pings at regular intervals. It ignores the answers, because the type watched detects a
+// silent broker.
 type pinger struct{}
 
 // Run implements paho.Pinger.

@@ -227,7 +227,7 @@ func (h *hook) forget(conn net.Conn) {
 }
 
 // OnPacketRead refuses topics that the server would ignore without an answer, and limits the session of
-// a device that disconnects.
+// a device that disconnects. For a new message of QoS 2, it also calls freePacketID.
 func (h *hook) OnPacketRead(cl *server.Client, pk packets.Packet) (packets.Packet, error) {
 	switch pk.FixedHeader.Type {
 	case packets.Publish:

@@ -151,7 +151,8 @@ func acknowledge(cl *server.Client, pk *packets.Packet, code packets.Code, r *Re
 	_ = cl.WritePacket(ack) // if the connection is lost, the device resends the message
 }
 
-// reasonOf returns a verdict as the reason string of a packet, which must be valid UTF-8.
+// reasonOf returns a verdict as a reason string of at most maxReason bytes. It cuts between characters,
+// because the reason string of a packet must be valid UTF-8.
 func reasonOf(v *varve.Verdict) string {
 	reason := v.Message
 	if v.Code != "" {

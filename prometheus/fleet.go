@@ -160,8 +160,9 @@ func (e *Engine) namedDevice(ctx context.Context, tenant, name string) ([]labels
 	return found, nil
 }
 
-// targets returns the pairs of a stream and a device that matchers may select, stream by stream, and
-// their number. If limit is not 0, it returns only the first pairs. A matcher of __name__ is ignored.
+// targets returns the pairs of a stream and a device that matchers may select, stream by stream. If limit
+// is not 0, it returns only the first pairs. The result n is the number of all pairs, whatever the limit. A
+// matcher of __name__ is ignored.
 func (e *Engine) targets(ctx context.Context, tenant string, matchers []*labels.Matcher, limit int) (found []target, n int, err error) {
 	all, err := e.streamNames(ctx, tenant, matchers)
 	if err != nil {

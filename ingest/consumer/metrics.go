@@ -47,8 +47,8 @@ func NewMetrics(reg *prometheus.Registry, source string) *Metrics {
 }
 
 // Received counts queue records that were received from a shard or a queue. The argument "lag" is the
-// delay of the consumer. It is the time from its place to the end of the shard, or the age of the
-// oldest received message.
+// delay of the consumer. For a shard, it is the time from the last received record to the end of the
+// shard. For a queue, it is the age of the oldest received message.
 func (m *Metrics) Received(shard string, records int, lag time.Duration) {
 	m.received.Add(float64(records))
 	m.mu.Lock()

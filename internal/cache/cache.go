@@ -75,8 +75,8 @@ func (c *Cache[K, V]) Put(key K, value V) {
 	c.store(&entry[K, V]{key: key, value: value, stored: time.Now()})
 }
 
-// PutSince stores a value that was read at a time. The argument "drops" is the result of Drops before
-// the read. If entries were dropped since then, PutSince stores nothing and returns false.
+// PutSince stores a value that was read at the time "at". The argument "drops" is the result of Drops
+// before the read. If entries were dropped since then, PutSince stores nothing and returns false.
 func (c *Cache[K, V]) PutSince(drops int, at time.Time, key K, value V, size int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 // many processors.
 const maxKept = 8
 
-// List holds up to GOMAXPROCS + 2 values, but at most 8, until they are used. The GOMAXPROCS at its first
-// use counts. Further values stay until a garbage collection. A List is safe for concurrent use. The zero
+// List holds up to GOMAXPROCS + 2 values, but at most 8, until they are used. The first call of Put reads
+// GOMAXPROCS. Further values stay until a garbage collection. A List is safe for concurrent use. The zero
 // List is ready for use, and must not be copied.
 type List[T any] struct {
 	mu   sync.Mutex

@@ -131,7 +131,7 @@ var rules = []Rule{
 // is allowed, because it is the usual name of a loop or a suite.
 var bare = set("take", "look", "keep", "mark", "note", "settle", "first", "run", "step", "ask")
 
-// keepPrefix matches names that begin with keep, and have more words.
+// keepPrefix matches the name keeps, and names that begin with keep and have more words.
 var keepPrefix = regexp.MustCompile(`^[kK]eep(s$|[A-Z])`)
 
 // keeping lists the names that may begin with keep. KeepExpired is about the retention of readings. The

@@ -17,7 +17,7 @@ type Rule struct {
 	Pattern string
 	Payload string // the kind of the payload; default json
 	// Stream, Device, Tenant and Field are texts with names of the pattern in braces. The default of
-	// Stream is {stream} if the pattern has this name, and so on.
+	// Stream is {stream} if the pattern has this name, and likewise for the others.
 	Stream, Device, Tenant, Field string
 	Time                          string // arrival (default) gives readings without a time their arrival; required rejects them
 	TimeAt                        string // for the payload flatten: path of the time, as in uplink.received_at; default time
@@ -30,8 +30,8 @@ type Rule struct {
 // DefaultPattern is the pattern of a process without rules.
 const DefaultPattern = "varve/{stream}/{device}"
 
-// ClientName and UserName are the names of a connection's client id and user in rules. Only
-// messages of the listener have them.
+// ClientName and UserName are the names with which rules refer to the client id and the user of a
+// connection. Only messages of the listener have them.
 const (
 	ClientName = "client"
 	UserName   = "user"
