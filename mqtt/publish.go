@@ -43,7 +43,7 @@ func (h *hook) OnPublish(cl *server.Client, pk packets.Packet) (packets.Packet, 
 	h.answer(cl, &pk, &result)
 	code := codeOf(&result)
 	if cl.Properties.ProtocolVersion < 5 || pk.FixedHeader.Qos == 0 || code == packets.CodeSuccess {
-		return pk, packets.CodeSuccessIgnore // the server acknowledges QoS 1, and forwards the message to no device
+		return pk, packets.CodeSuccessIgnore // the server acknowledges QoS 1 and 2, and forwards the message to no device
 	}
 	acknowledge(cl, &pk, code, &result)
 	return pk, packets.ErrRejectPacket
