@@ -25,7 +25,7 @@ type AggregateBody struct {
 }
 
 // AggregateField has one property for each function, such as mean or p99: a JSON number with all
-// digits, or null. The property "ignored" counts the values that are not numbers.
+// digits, or null. If some values are not numbers, the property "ignored" counts them.
 type AggregateField map[string]json.RawMessage
 
 // ignoredProperty is the name of the property, and of the CSV column, that counts ignored values.
@@ -40,7 +40,8 @@ type AggregateWriter struct {
 	rows      int
 }
 
-// AppendHead appends the beginning of the answer: in CSV the header.
+// AppendHead appends the beginning of an answer in JSON, or the header of CSV. For NDJSON, it appends
+// nothing.
 func (w *AggregateWriter) AppendHead(dst []byte) []byte {
 	switch w.Format {
 	case JSON:
@@ -59,7 +60,7 @@ func (w *AggregateWriter) AppendHead(dst []byte) []byte {
 	}
 }
 
-// AppendRow appends a bucket. In CSV, it is one row per field.
+// AppendRow appends a bucket. In CSV, a bucket has one row per field, or a single row without fields.
 func (w *AggregateWriter) AppendRow(dst []byte, r *aggregate.Row) []byte {
 	w.rows++
 	switch {

@@ -21,7 +21,8 @@ func NewAnswerReader(body io.Reader, s varve.Series) *AnswerReader {
 	return a
 }
 
-// Read adds readings to the batch until it is full. At the end of the answer it returns io.EOF.
+// Read adds readings to the batch until it is full. At the end of the answer it returns io.EOF. An invalid
+// reading makes it fail.
 func (a *AnswerReader) Read(b *Batch) error {
 	from := b.Len()
 	err := a.in.Read(b)

@@ -23,8 +23,8 @@ const (
 	errLineBreak brokenError = "a string has a line break in it"
 )
 
-// element finds the end of an array's element by brackets and quotes only. So an element that is invalid
-// JSON does not affect the other elements.
+// element finds the end of an array's element by brackets and quotes only. So invalid JSON in an element
+// does not affect the other elements, if its brackets and quotes match.
 type element struct {
 	depth           int
 	quoted, escaped bool

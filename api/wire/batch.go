@@ -14,15 +14,15 @@ type Batch struct {
 	Readings []varve.Reading
 	Verdicts []varve.Verdict // zero for a reading that is valid so far
 	Lines    []int           // number of the first line of each reading, from 1; 0 in a JSON object or array
-	// SkippedCells is the number of cells that were omitted, because they are not values.
+	// SkippedCells is the number of invalid cells that were omitted because of Columns.SkipBadCells.
 	SkippedCells int64
 	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
 	TextNumbers int64
 	// RecordTexts makes the readers of all formats store the texts of readings. Otherwise only the
 	// reader of line protocol does.
 	RecordTexts bool
-	// MaxReadings is the number of readings of a full batch. 0 means BatchReadings, which is also the
-	// maximum.
+	// MaxReadings is the number of readings from which the batch is full. 0, and numbers above
+	// BatchReadings, mean BatchReadings.
 	MaxReadings int
 
 	texts   []byte        // texts of the readings, if they are recorded
@@ -48,11 +48,12 @@ const (
 // four, so that a full batch has little room left.
 const firstReadings = BatchReadings/256 + 1
 
-// keptFields is the number of fields for which an empty batch has memory, at most: 8 MiB.
+// keptFields is the maximum number of fields for which a batch has memory after Shrink. This memory is
+// 8 MiB.
 const keptFields = BatchBytes / fieldBytes
 
-// keptReadings is the number of readings for which an empty batch has memory, at most. A batch can have
-// more than BatchReadings, because a row with many devices as columns adds all its readings.
+// keptReadings is the maximum number of readings for which a batch has memory after Shrink. A batch can
+// have more than BatchReadings, because a row with many devices as columns adds all its readings.
 const keptReadings = 4 * BatchReadings
 
 // fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
@@ -62,7 +63,8 @@ const fieldBytes = 32
 // Len returns the number of readings.
 func (b *Batch) Len() int { return len(b.Readings) }
 
-// Full reports whether the batch accepts no further readings.
+// Full reports whether the batch accepts no further readings. It may reserve memory from the budget of the
+// batch.
 func (b *Batch) Full() bool {
 	return len(b.Readings) >= BatchReadings || b.MaxReadings > 0 && len(b.Readings) >= b.MaxReadings || b.size > b.share.most && !b.share.covers(b.size)
 }
@@ -127,7 +129,8 @@ func (b *Batch) Sort() {
 	}
 }
 
-// isSorted reports whether the readings of each device are together.
+// isSorted reports whether the readings are in the order of the numbers of their devices. Then the
+// readings of each device are together.
 func (b *Batch) isSorted() bool {
 	highest := int32(-1)
 	for i, g := range b.groups {

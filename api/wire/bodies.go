@@ -79,7 +79,7 @@ type WriteAnswer struct {
 	Rejected   int64    `json:"rejected"`
 	Queued     int64    `json:"queued,omitempty" doc:"readings on the disk of an agent, which will send them; only agents return it"`
 	Rejects    []Reject `json:"rejects"`
-	// SkippedCells is the number of cells that were omitted, because they are not values.
+	// SkippedCells is the number of invalid cells that were omitted because of bad_cells=skip.
 	SkippedCells int64 `json:"skipped_cells,omitempty" doc:"with bad_cells=skip: cells of stored rows that were omitted"`
 	// TextNumbers is the number of cells that look like numbers, such as 1,50, and were read as text.
 	TextNumbers int64 `json:"text_numbers,omitempty" doc:"in CSV: cells that look like numbers, as 1,50, and were read as text; see decimal and types"`

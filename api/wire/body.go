@@ -134,8 +134,9 @@ func (j *jsonBody) several(text []byte) bool {
 	return false
 }
 
-// element reads the next element of the array. If the end of an element cannot be found, the rest of the
-// body is one malformed reading. The earlier elements stay valid.
+// element reads the next element of the array. If broken JSON hides the end of an element, the rest of the
+// body is one malformed reading, and the earlier elements stay valid. If this is the first element, the
+// method element fails instead.
 func (j *jsonBody) element(b *Batch) error {
 	text, err := j.array.next()
 	var broken brokenError

@@ -8,8 +8,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// maxLine is the maximum length of a line: eight times the largest reading. In JSON, a control
-// character has six bytes.
+// maxLine is the maximum length of a line: eight times the largest reading. A reading can be longer in
+// JSON, where a control character has six bytes.
 const maxLine = 8 * varve.MaxReadingBytes
 
 var errLineTooLong = errors.New("the line is too long")

@@ -39,8 +39,7 @@ func (w *RowWriter) AppendChangesHeader(dst []byte) []byte {
 	return w.AppendHeader(append(dst, "device,"...))
 }
 
-// AppendChangeRow appends a reading with its device as a row. It returns the name of a field without a
-// column, if the reading has one.
+// AppendChangeRow appends a reading with its device as a row. The result "missing" is as in AppendRow.
 func (w *RowWriter) AppendChangeRow(dst []byte, r *varve.Reading) (_ []byte, missing string) {
 	return w.AppendRow(append(AppendCell(dst, r.Device), ','), r)
 }

@@ -55,7 +55,8 @@ func NewColumnSet(only []string) *ColumnSet {
 // Len returns the number of readings.
 func (s *ColumnSet) Len() int { return s.rows }
 
-// field returns the column of a field, or nil if the field is not requested.
+// field returns the column of a field, and adds the column if it is missing. If the field is not
+// requested, it returns nil.
 func (s *ColumnSet) field(name string) *fieldText {
 	if i, ok := s.index[name]; ok {
 		return &s.fields[i]
@@ -79,7 +80,7 @@ func (f *fieldText) pad(rows int) {
 	}
 }
 
-// addValue appends a value of a row, and a comma before it.
+// addValue appends the value of a row to a column, after nulls for earlier rows without a value.
 func (s *ColumnSet) addValue(f *fieldText, row int, v varve.Value) {
 	f.pad(row)
 	f.text = AppendValue(append(f.text, ','), v)
@@ -176,7 +177,8 @@ func (s *ColumnSet) check() error {
 	return nil
 }
 
-// AppendTo appends the object of all readings, without its closing brace.
+// AppendTo appends the object of all readings, without its closing brace. The set must not be used
+// afterward, because AppendTo frees the texts of the fields.
 func (s *ColumnSet) AppendTo(dst []byte) []byte {
 	dst = appendArray(append(dst, `{"time":`...), s.time)
 	dst = appendArray(append(dst, ",\n\"id\":"...), s.id)

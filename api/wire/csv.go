@@ -25,8 +25,9 @@ type Columns struct {
 	// given for all rows. The default of ID is "id".
 	//
 	// All other columns are fields, except "_version", the version of a correction, and the columns
-	// "arrived" and "_strings", which occur in answers. See StringsColumn. The prefix "fields." makes any
-	// name a field: "fields.time" is the field time.
+	// "arrived" and "_strings", which occur in answers. See StringsColumn. A field with the name of another
+	// column has the prefix "fields." in the header: the column "fields.time" is the field time. See
+	// FieldName.
 	Time, Device, ID string
 	// Kinds has the kind of the values of a field, by column. A column that is named must exist. For
 	// other columns, the text of a cell determines the kind: a number, true or false, a JSON object
@@ -36,8 +37,8 @@ type Columns struct {
 	Delimiter rune
 	// Name and Value name the columns of the long form, which has one row per value. See longForm.
 	Name, Value string
-	// DeviceColumns, if set, means that each column is a device, and names the field of all cells.
-	// The columns of the time, the id and the version, and "arrived", keep their meaning.
+	// DeviceColumns, if set, is the name of the field of all cells. Then each column is a device, except
+	// the columns of the time, the id and the version, and the column "arrived".
 	DeviceColumns string
 	Nulls         []string // texts of cells that stand for missing values
 	Decimal       rune     // the decimal separator of numbers: a comma; 0 means a point
@@ -72,7 +73,8 @@ var csvEntry = entry{
 	newCutter: func(b *buffer, c Columns) cutter { return newRowCutter(b, c) },
 }
 
-// csvReader reads the readings of a CSV body. An empty cell means that the field is absent.
+// csvReader reads the readings of a CSV body. An empty cell means that the field is absent, unless
+// StringsColumn lists the field.
 type csvReader struct {
 	Defaults
 	Columns
@@ -80,7 +82,7 @@ type csvReader struct {
 	roles []role
 	// version is the version of the row that is read.
 	version uint32
-	// listed are the fields of the row whose values are strings, by StringsColumn.
+	// listed has the names of the fields that StringsColumn lists in the row.
 	listed     []string
 	hasStrings bool // the body has StringsColumn
 	begun      bool

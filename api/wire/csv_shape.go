@@ -24,8 +24,9 @@ const maxDeviceColumns = BatchReadings
 //	s1,2026-04-20T14:00:00Z,temperature,22.4   ──▶ s1: temperature=22.4 humidity=45
 //	s1,2026-04-20T14:00:00Z,humidity,45
 //
-// Each other column of a row is a further field. The name of this field joins the name of the value and
-// the name of the column with a dot, as in temperature.unit.
+// A row with a repeated name begins another group, and a group has at most maxGroup rows. Each other
+// column of a row is a further field. The name of this field joins the name of the value and the name of
+// the column with a dot, as in temperature.unit.
 type longForm struct {
 	key      []string // cells with the time, device, id and version of the open group; empty if no group is open
 	from     int      // index of the group's first field in the memory of the batch
@@ -81,8 +82,8 @@ func (l *longForm) isOpen() bool { return len(l.key) > 0 }
 // end ends the group: the next row begins another one.
 func (l *longForm) end() { l.key = l.key[:0] }
 
-// longRow adds a row of the long form to the batch. If the batch is full, it defers the row to the next
-// batch and returns false.
+// longRow adds a row of the long form to the batch. If the row begins a group and the batch is full, it
+// defers the row to the next batch and returns false.
 func (c *csvReader) longRow(b *Batch, cells [][]byte, line int) bool {
 	l := &c.long
 	if !l.isNext(c.roles, cells) {
@@ -145,10 +146,11 @@ func (c *csvReader) longFields(b *Batch, name, value []byte, cells [][]byte) (ve
 	return verdict
 }
 
-// longField adds one cell of a row as a field: the value, or the other column r.
+// longField adds one cell of a row as a field. If r is nil, the cell is the value. Otherwise, it is in the
+// column r.
 //
-// A group that is larger than a reading may be gets no further fields. Otherwise it could fill the memory,
-// because the size of the batch is not checked within a group.
+// If a group reaches the limits of a reading, it gets no further fields. Otherwise it could fill the
+// memory, because the size of the batch is not checked within a group.
 func (c *csvReader) longField(b *Batch, name []byte, r *role, cell []byte, kind varve.Kind) (v varve.Verdict) {
 	l, n, column := &c.long, len(name), ""
 	if r != nil {
@@ -169,7 +171,8 @@ func (c *csvReader) longField(b *Batch, name []byte, r *role, cell []byte, kind 
 	return v
 }
 
-// wideRow adds a row in which each column is a device. Each cell with a value is a reading.
+// wideRow adds a row of a body with columns for devices. Each cell of these columns becomes a reading,
+// unless the cell has no value or is skipped as a bad cell.
 func (c *csvReader) wideRow(b *Batch, cells [][]byte, line int) {
 	if len(cells) != len(c.roles) {
 		c.row(b, cells, line)

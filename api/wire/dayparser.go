@@ -9,8 +9,8 @@ type dayParser struct {
 	date  [len(time.DateOnly)]byte
 }
 
-// parse parses RFC 3339 in UTC with up to nine decimals. It returns false for all other texts, and for
-// times that may be out of range.
+// parse parses RFC 3339 with the zone Z and up to nine decimals. It returns false for all other texts, and
+// for times that may be out of range.
 func (p *dayParser) parse(text []byte) (time.Time, bool) {
 	if len(text) < timeLen || text[10] != 'T' || text[13] != ':' || text[16] != ':' || text[len(text)-1] != 'Z' {
 		return time.Time{}, false

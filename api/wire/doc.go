@@ -15,8 +15,8 @@
 //
 //   - An invalid reading gets a verdict, and does not affect other readings.
 //   - A reading has the same values and the same id in each format.
-//   - A batch has at most [BatchReadings] readings. A [Budget] limits the memory of several
-//     batches, and never makes them wait.
+//   - A batch has at most [BatchReadings] readings, unless its last row has many devices as columns. A
+//     [Budget] limits the memory of several batches, and never makes them wait.
 //
 // Only a body that cannot be parsed to its end is an error, usually a [BodyError]. The batch then
 // has the readings before the error. Only a Budget is safe for concurrent use.

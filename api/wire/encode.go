@@ -129,8 +129,7 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
-// RowWriter writes readings of one series as CSV rows with the given fields. AppendPart also writes
-// JSON and NDJSON.
+// RowWriter writes readings as CSV rows with the given fields. AppendPart also writes JSON and NDJSON.
 type RowWriter struct {
 	Fields []string // names of the fields, sorted
 	// Versioned adds the column _version, after id.
@@ -170,7 +169,8 @@ func FieldName(column string) string {
 
 const fieldPrefix = "fields."
 
-// ColumnName returns the name of a field's column, beside the columns time, id and arrived.
+// ColumnName returns the name of a field's column. A reserved name gets the prefix "fields.", so that the
+// column differs from the columns time, id, arrived and device.
 func ColumnName(field string) string {
 	if reserved(field) {
 		return fieldPrefix + field
@@ -269,7 +269,8 @@ func (s *FieldSet) Add(r *varve.Reading) {
 	}
 }
 
-// LenWith returns the number of names that the set has after the fields of a reading are added.
+// LenWith returns the number of names that the set would have with the fields of a reading. It does not
+// add them.
 func (s *FieldSet) LenWith(r *varve.Reading) int {
 	n := len(s.names)
 	for i := range r.Fields {

@@ -139,7 +139,7 @@ func FormatOfFile(name string) (Format, bool) {
 	return 0, false
 }
 
-// ParseFormat returns the format of an answer with the given name, such as ndjson.
+// ParseFormat returns the format with the given name, such as ndjson, if answers can have the format.
 func ParseFormat(name string) (Format, bool) {
 	f, ok := named(name)
 	if !ok || f.entry().onlyBodies {
@@ -158,7 +158,7 @@ func named(name string) (Format, bool) {
 	return 0, false
 }
 
-// ParseBodyFormat returns the format of a request or of a file with the given name.
+// ParseBodyFormat returns the format with the given name, if requests and files can have the format.
 func ParseBodyFormat(name string) (Format, bool) {
 	if f, ok := named(name); ok && f.entry().newReader != nil {
 		return f, true

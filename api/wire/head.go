@@ -4,8 +4,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// headWriter appends the heads of readings, which are their texts up to the fields. A head is usual in these
-// cases:
+// headWriter appends the heads of readings, which are their texts up to the fields. A head is usual if
+// both conditions hold:
 //
 //   - No time is before 1970, and the event time is not finer than a millisecond.
 //   - The id is a hash.

@@ -39,8 +39,8 @@ type Defaults struct {
 //	{"device": "sensor_01", "time": "2026-04-20T14:00:00Z", "id": "…", "fields": {"temperature": 22.4}}
 //
 // The id is optional. A correction has the id of its reading and the property "version", or "_version" if
-// Flat is set. Unless Flat is set, the property "arrived", as in answers, is skipped, because the server
-// sets the arrival. A field that is null is absent.
+// Flat is set. In a request, the property "arrived" is skipped, because the server sets the arrival. With
+// Flat, it is a field. A field that is null is absent.
 type object struct {
 	Defaults
 	plain    plain
@@ -69,8 +69,8 @@ func (o *object) into(b *Batch, text []byte, line int) bool {
 	return o.decode(b, r, text)
 }
 
-// decode parses an object as the last reading of the batch with the JSON decoder, which accepts every
-// form of JSON.
+// decode parses an object with the JSON decoder, as the last reading of the batch. Unlike plain, it
+// accepts all JSON objects.
 func (o *object) decode(b *Batch, r *varve.Reading, text []byte) bool {
 	o.seen, o.unpaired, o.sentVersion = propertySet{}, unpaired(text), 0
 	var verdict varve.Verdict

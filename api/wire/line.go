@@ -33,7 +33,7 @@ const LineAuto Precision = -1
 //	weather,device=sensor_01,site=north temperature=22.4,ok=true,n=7i 1475001526000000000
 //
 // The measurement is the stream, unless Defaults.Stream is set. LineMapping selects the tag that is the
-// device. The other tags are part of its name, or fields. A quoted string may span lines. If
+// device. The other tags are part of the device's name, or fields. A quoted string may span lines. If
 // these lines do not form a point, only the first line is rejected, as in CSV.
 type lineReader struct {
 	Defaults
@@ -127,8 +127,8 @@ func (l *lineReader) point(b *Batch, text, point []byte, line int) error {
 	return nil
 }
 
-// judge parses the point that begins with the first line of the buffer as the last reading of the
-// batch. It returns the size of the point's text.
+// judge parses the point at the start of the buffer, and stores it in the last reading of the batch. It
+// returns the size of the point's text, and the verdict on the point.
 func (l *lineReader) judge(b *Batch, text, point []byte) (size int, v varve.Verdict, err error) {
 	r := &b.Readings[len(b.Readings)-1]
 	r.Tenant, size = l.Tenant, len(text)
@@ -196,9 +196,9 @@ func isQuoteOpen(text []byte, open bool) bool {
 	return open
 }
 
-// plain parses a point of a known series, with the field names of an earlier point, a time, and no
-// escapes. It is faster than parse. For other points, it returns false and leaves the batch unchanged.
-// Then the caller must call parse.
+// plain parses a point of a known series with plain values, a time, and the field names of an earlier
+// point. It is faster than parse. For other points, it returns false and leaves the batch unchanged. Then
+// the caller must call parse.
 func (l *lineReader) plain(b *Batch, r *varve.Reading, text []byte) bool {
 	s, rest := l.series.known(text)
 	if s == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // pointScan reads the fields of points. It predicts the names of the fields from earlier points, as the
-// type plain does for JSON, and stores the fields sorted by name.
+// type plain does for JSON. It stores the fields sorted by name, unless a name has an escape.
 type pointScan struct {
 	text []byte
 	at   int // offset in text of the next byte to read

@@ -9,8 +9,8 @@ import (
 	"github.com/varvedb/varve/internal/reuse"
 )
 
-// plain reads objects in the form that almost all clients send. Such objects have strings without
-// escapes in printable ASCII, numbers without exponent, no null, and no nested values. plain is several
+// plain reads objects in the form that almost all clients send. Their strings are printable ASCII without
+// escapes, their numbers have no exponent, and their fields are neither null nor nested. plain is several
 // times faster than the JSON decoder.
 //
 // All other texts, including invalid ones, are left to the type object, which reads them with the
@@ -40,7 +40,7 @@ type shape struct {
 }
 
 // into reads an object as the last reading of the batch. For a text in another form, it returns false
-// and leaves the batch unchanged.
+// and leaves the reading and the fields of the batch unchanged.
 func (p *plain) into(b *Batch, r *varve.Reading, o *object, text []byte) bool {
 	p.text, p.at = text, 0
 	before, size, from := *r, b.size, b.begin()

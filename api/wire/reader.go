@@ -40,8 +40,8 @@ type Memory struct {
 	second jx.Decoder
 }
 
-// NewReader returns a reader of a body in a format. The reader uses mem until its last call. The
-// argument columns applies only to CSV.
+// NewReader returns a reader of a body in a format. The reader uses mem, so no other reader may use mem
+// before the last call of Read. The argument columns applies only to CSV.
 func NewReader(mem *Memory, f Format, body io.Reader, d Defaults, columns Columns) (Reader, error) {
 	newReader := f.entry().newReader
 	if newReader == nil {

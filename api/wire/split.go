@@ -135,7 +135,7 @@ func (s *Splitter) Names() []string { return s.names }
 func (s *Splitter) Skip(in io.Reader, to Boundary) error { return s.cutter.skip(s, in, to) }
 
 // OmitOpenRow makes the splitter end before a CSV row whose quoted cell is open at the end of the file. It is for
-// a file that is being written.
+// a file that is being written. Rows of the long form, and rows longer than maxOpenRow, are not omitted.
 func (s *Splitter) OmitOpenRow() {
 	if r, ok := s.cutter.(*rowCutter); ok {
 		r.omitsOpen = true

@@ -95,8 +95,8 @@ type rowCutter struct {
 	omitsOpen bool // see OmitOpenRow
 }
 
-// maxOpenRow is the maximum size in bytes of a row that may still be written. In a longer text, the open quote is
-// a mistake, and the row must not delay the rows after it.
+// maxOpenRow is the maximum size in bytes of a row that OmitOpenRow treats as incomplete. In a longer text,
+// the open quote is assumed to be a mistake, which must not delay the rows after it.
 const maxOpenRow = 16 << 10
 
 func newRowCutter(w *buffer, c Columns) *rowCutter {

@@ -32,7 +32,7 @@ func isAmbiguousValue(v varve.Value) bool {
 	return v.Kind() == varve.KindString && isAmbiguous(v.Text())
 }
 
-// ambiguousColumns appends the columns of a part that have an ambiguous string to a list.
+// ambiguousColumns appends to a list the columns of a part that have an ambiguous string.
 func ambiguousColumns(list []*block.Column, p *block.Part) []*block.Column {
 	for i := range p.Columns {
 		if c := &p.Columns[i]; hasAmbiguous(c, p) {

@@ -7,8 +7,8 @@ import (
 	"unicode/utf16"
 )
 
-// errSurrogate rejects half of a surrogate pair. The decoder replaces it with U+FFFD, so two
-// distinct readings would become equal.
+// errSurrogate rejects half of a surrogate pair. The decoder replaces such a half with U+FFFD, so two
+// distinct readings could become equal.
 var errSurrogate = errors.New(`half of a surrogate pair, as in "\ud800" alone, is not a character`)
 
 // unpaired reports whether a JSON text contains an escape of half a surrogate pair without the other

@@ -23,8 +23,8 @@ func (b *Batch) shareText(from int, text []byte) {
 	}
 }
 
-// extendText adds a line to the text of the last reading. It omits lines after a text of maxLine bytes,
-// which is longer than the text of a reject.
+// extendText adds a line to the text of the last reading. If the text has maxLine bytes or more already,
+// extendText omits the line, because the text of a stored reject is shorter.
 func (b *Batch) extendText(line []byte) {
 	if len(b.spans) < len(b.Readings) {
 		return
