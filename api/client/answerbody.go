@@ -19,7 +19,7 @@ const maxErrorLine = 64 << 10
 // returns this error instead of the line.
 type ndjsonBody struct {
 	io.ReadCloser
-	buf   []byte // bytes that were received; the first one ends the line before
+	buf   []byte // buf[0] is the last byte that Read returned, or at first a newline; unread bytes follow
 	ready int    // number of bytes of buf that a Read may return
 	err   error  // returned after all ready bytes
 }

@@ -20,13 +20,13 @@ import (
 type ChangesQuery struct {
 	Stream string
 	Device string // if empty, all devices
-	// Since is a change cursor, or a time in the forms of the API. "" means the oldest time from which
-	// the changes are complete.
+	// Since is a change cursor, or a time as Query.From. "" means the oldest time from which the changes
+	// are complete.
 	Since string
 	Limit int           // maximum number of readings in a page; 0 means the server's default
 	Wait  time.Duration // how long the server waits for the first change of a page; 0 means not at all
-	// Settle is how long the server first waits until all acknowledged readings are settled. After that time,
-	// the call fails with varve.Conflict, and the error names the parameter query.settle.
+	// Settle is how long the server first waits until all acknowledged readings are settled. If they are not
+	// settled by then, the call fails with varve.Conflict, and varve.Error.Param is "settle".
 	Settle time.Duration
 }
 
@@ -78,8 +78,8 @@ func NextOf(resp *http.Response) (next string, err error) {
 	return values[0], nil
 }
 
-// PageOf returns the description of a page whose body was read to its end. It fails if a trailer is
-// missing.
+// PageOf returns the description of a page whose body was read to its end. It fails if the trailer
+// HeaderNext or HeaderSettled is missing.
 func PageOf(resp *http.Response) (p ChangesPage, err error) {
 	p.Next, p.More = resp.Trailer.Get(wire.HeaderNext), resp.Trailer.Get(wire.HeaderMore) == "true"
 	if p.Next == "" {

@@ -113,7 +113,7 @@ func New(server string, opts ...Option) (*Client, error) {
 	if c.http == nil {
 		c.http = &http.Client{Transport: transport(c.roots)}
 	}
-	// A followed redirect would turn a POST, PUT or DELETE into a GET, whose answer looks like a success.
+	// A followed redirect could turn a POST, PUT or DELETE into a GET, whose answer looks like a success.
 	unredirected := *c.http
 	unredirected.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &unredirected
@@ -176,7 +176,7 @@ func (c *connection) do(ctx context.Context, r request) (*http.Response, error) 
 	}
 }
 
-// errDeleted means that an object is missing after a try without an answer from the server.
+// errDeleted means that an object is missing after an earlier try that may have deleted the object.
 var errDeleted = errors.New("an earlier try deleted the object")
 
 // deleteObject deletes an object. It fails with varve.NotFound if the object did not exist before.

@@ -93,8 +93,8 @@ type DeviceQuery struct {
 	By varve.By
 }
 
-// SelectDevices returns a page of the selected devices. With SilentSince, it compares each device's
-// last arrival in any stream. Then a page may be empty even if others follow.
+// SelectDevices returns a page of the selected devices. It compares SilentSince, if set, with the last
+// arrival of each device in any stream. Then a page may be empty even if others follow.
 func (c DeviceCalls) SelectDevices(ctx context.Context, q DeviceQuery, l List) (wire.DeviceList, error) {
 	r := request{method: http.MethodGet, path: "/v1/devices", query: l.values()}
 	setParams(r.query, map[string]string{"status": q.Status, "device_type": q.Type, "silent_since": q.SilentSince})
