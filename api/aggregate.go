@@ -180,8 +180,8 @@ func (h *aggregateHandler) answer(w http.ResponseWriter, r *http.Request, q *agg
 	return nil
 }
 
-// notes returns the notes on an answer. It fails with NotFound if the answer is empty because its
-// stream, or the device in its path, does not exist.
+// notes returns the notes on an answer. It fails with NotFound if the answer is empty because the stream,
+// or the device in the path of the request, does not exist.
 func (h *aggregateHandler) notes(r *http.Request, q *aggregateQuery, a *aggregate.Answer) ([]wire.Note, error) {
 	ctx, missing := r.Context(), newMissingFields(q.Fields)
 	silent := slices.Clone(q.Devices)

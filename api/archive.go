@@ -16,7 +16,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Archive has the parts that archive tables and restore them. If Archiver is nil, tables are not
+// Archive has the functions that archive and restore tables. If Archiver is nil, tables are not
 // archived.
 type Archive struct {
 	Archiver *archive.Archiver
@@ -216,8 +216,9 @@ func (h *archiveHandler) restore(ctx context.Context, in *byName) (*reply[wire.A
 	return h.answer(ctx, r)
 }
 
-// archiveProblem shows the client the text of an error of the object store. The text is safe to show,
-// because only operators may use the routes of archives.
+// archiveProblem returns a varve.Error unchanged, and any other error as Unavailable with its whole text.
+// So the client sees errors of the object store. They are safe to show, because only operators may use
+// the routes of archives.
 func archiveProblem(err error) error {
 	if failed := (*varve.Error)(nil); err == nil || errors.As(err, &failed) {
 		return err

@@ -15,8 +15,8 @@ import (
 
 // everything is the grant of all requests while the server does not require keys.
 //
-// If the server requires keys, all paths require one, even unknown paths. The exceptions are the requests
-// for which the function open returns true. So requests are checked before routing. The map accesses has
+// If the server requires keys, all paths require one, even unknown paths. So requests are checked before
+// routing. The exceptions are the requests for which the function open returns true. The map accesses has
 // the rights that a route requires.
 var everything = apikeys.Everything()
 
@@ -69,8 +69,8 @@ func (g *guard) keysOn(ctx context.Context) (bool, error) {
 	return g.keys.On(ctx)
 }
 
-// unauthorized is the error for all requests without a valid key. It does not distinguish
-// missing, wrong, expired and revoked keys.
+// unauthorized is the error for requests without a valid key, except on the paths of InfluxDB. It does not
+// distinguish missing, wrong, expired and revoked keys.
 var unauthorized = &varve.Error{Failure: varve.Forbidden, Err: errNoKey,
 	Message: "this requires a valid API key: send it in the header Authorization, as Bearer " + apikeys.Prefix + "…; varve keys create makes one"}
 

@@ -61,7 +61,8 @@ func rank(s alerts.Severity) int { return slices.Index(alerts.Severities(), s) +
 // noField selects no field of a roll-up, because no field can have this name.
 var noField = []string{"_"}
 
-// addHours adds the completeness of a device, from its hourly roll-ups in all of its streams.
+// addHours adds the completeness of a device, from its hourly roll-ups in the streams in which it has a
+// live reading.
 func (s *healthReport) addHours(ctx context.Context, b *wire.DeviceHealth) error {
 	if s.rollups == nil {
 		return nil
@@ -96,7 +97,8 @@ func (s *healthReport) addHours(ctx context.Context, b *wire.DeviceHealth) error
 }
 
 // hoursDue returns the number of hours of the window since the first reading of a device. So a device
-// that first sent a reading a day ago can be complete in a window of a week.
+// that first sent a reading a day ago can be complete in a window of a week. For a device without a live
+// reading, it returns all hours of the window.
 func (s *healthReport) hoursDue(ctx context.Context, b *wire.DeviceHealth, hours map[int64]bool) (int, error) {
 	first := s.window.To
 	if len(b.Streams) == 0 {

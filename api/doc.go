@@ -18,7 +18,7 @@
 // These rules always hold:
 //
 //   - A route without an entry in accesses requires an operator's key.
-//   - A route that is not for operators sees only the tenant of the request's key.
+//   - A route that is open to keys of all tenants sees only the tenant of the request's key.
 //   - The number of concurrent reads is limited, and reads above the limit are refused as busy.
 //
 // A failed request is answered with a Problem. On the paths of InfluxDB, Prometheus and Firehose,

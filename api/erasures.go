@@ -13,7 +13,7 @@ import (
 	"github.com/varvedb/varve/erasures"
 )
 
-// Erasures has the parts that erase the data of devices. If Eraser is nil, no data can be erased.
+// Erasures has the functions that erase the data of devices. If Eraser is nil, no data can be erased.
 type Erasures struct {
 	Eraser *erasures.Eraser
 	// Begin records an erasure with the digest of its plan, and starts its job in the background.

@@ -180,8 +180,7 @@ func (d *firehoseRequest) decode(body io.Reader) error {
 	}
 }
 
-// failing is a reader that records an error that occurs while a body is read. The end of the body is
-// not an error.
+// failing is a reader that records the error of a failed read. The end of the body is not an error.
 type failing struct {
 	io.Reader
 	err error
@@ -238,7 +237,7 @@ func (d *firehoseRequest) store() error {
 	return err
 }
 
-// checkFirehoseName refuses an ARN, or the id of a request, that AWS would not send.
+// checkFirehoseName refuses an ARN, or the id of a request, of more than maxFirehoseName bytes.
 func checkFirehoseName(param, name string) error {
 	if len(name) > maxFirehoseName {
 		return varve.InvalidParam(param, "has %d bytes: send at most %d", len(name), maxFirehoseName)
@@ -291,7 +290,7 @@ func firehoseParams(r *http.Request) (url.Values, error) {
 }
 
 // firehoseKeyIn returns the API key of a request: the access key of Firehose. Without one, it returns
-// the key in the headers of other requests, because a proxy may add these headers.
+// the key in the headers that writes.KeyIn reads, because a proxy may add these headers.
 func firehoseKeyIn(h http.Header) string {
 	if keys := h["X-Amz-Firehose-Access-Key"]; len(keys) == 1 && keys[0] != "" {
 		return keys[0]

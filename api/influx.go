@@ -36,8 +36,8 @@ type influxHandler struct {
 	version    string
 }
 
-// influxWrite describes a route that writes line protocol. The field "database" is the parameter of the
-// route that names the database.
+// influxWrite describes a route that writes line protocol. The field "database" has the name of the
+// parameter that selects the database.
 type influxWrite struct{ pattern, database, id, about string }
 
 var influxWrites = []influxWrite{

@@ -67,7 +67,7 @@ func (h *influxHandler) ready(w http.ResponseWriter, r *http.Request) {
 // statements lists the statements of InfluxQL that clients send before they write.
 var statements = []struct {
 	form    *regexp.Regexp
-	name    string // name of the series in InfluxDB's answer, which may be empty; an answer without columns has no series
+	name    string // name of the series in the answer; may be empty; without columns, the answer has no series
 	columns []string
 }{
 	{regexp.MustCompile(`(?i)^CREATE (DATABASE|RETENTION POLICY)\b`), "", nil},

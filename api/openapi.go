@@ -63,8 +63,8 @@ func (o *operations) refuse(ctx huma.Context, err error) {
 	_ = huma.WriteErr(o.api, ctx, statusOf(e), e.Error(), &huma.ErrorDetail{Location: e.Param, Message: e.Message})
 }
 
-// readable accepts bodies of JSON, even with the default content type of curl. For other content types,
-// it answers with an error that names the remedy.
+// readable accepts bodies of JSON, even with the default content type of curl, unless a browser sends
+// this type. For other content types, it answers with an error that names the remedy.
 func (o *operations) readable(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Operation().RequestBody == nil {
 		next(ctx)

@@ -29,9 +29,9 @@ func timeFormat(q url.Values) (f wire.TimeFormat, err error) {
 	return f, nil
 }
 
-// moment parses a time in a query: a time as in readings, or a form of timefmt.ParseRelative, such as now,
-// today, -24h, -1mo or 2026-11. It moves such a form into varve.AllTime. If the parameter is missing,
-// moment returns def.
+// moment parses a time in a query. The time is written as in readings, or as timefmt.ParseRelative accepts
+// it, such as now, today, -24h, -1mo or 2026-11. If the result of ParseRelative is outside of varve.AllTime,
+// moment returns the nearer end of AllTime. If the parameter is missing, moment returns def.
 func moment(q url.Values, name string, f wire.TimeFormat, now time.Time, def time.Time) (time.Time, error) {
 	f.Choice = wire.EarlierLocal
 	text := q.Get(name)
@@ -113,7 +113,7 @@ func windowOf(q url.Values, now time.Time) (w varve.Window, err error) {
 }
 
 // startText returns the text of five parameters as the client sent them: "from", "during", "where",
-// "as_of" and "archive". Cursors store this text.
+// "as_of" and "archive". A cursor has a hash of this text, so that it applies only to the same query.
 func startText(q url.Values) string {
 	text := q.Get("from") + q.Get("during") + strings.Join(q["where"], "\x00")
 	if at := q.Get("as_of"); at != "" {
@@ -221,8 +221,8 @@ func format(r *http.Request, q url.Values) (wire.Format, error) {
 	return accepted(strings.Join(r.Header.Values("Accept"), ",")), nil
 }
 
-// accepted returns the format with the largest weight (q) in a header Accept: of several, the first one. If it
-// has none, accepted returns JSON.
+// accepted returns the format with the largest weight (q) in a header Accept. Of several formats with this
+// weight, it returns the first one. If the header names no format, it returns JSON.
 func accepted(accept string) wire.Format {
 	best, most := wire.JSON, 0.0
 	for part := range strings.SplitSeq(accept, ",") {

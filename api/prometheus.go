@@ -334,7 +334,7 @@ func (h *prometheusHandler) metadata(r *http.Request) (*promAnswer, error) {
 	}
 	only := r.Form.Get("metric")
 	if only != "" {
-		s.Limit = 0 // one metric is within every limit, but names before it are not part of the answer
+		s.Limit = 0 // the list is only searched for the metric, so its length is not the length of the answer
 	}
 	list, err := h.engine.LabelValues(r.Context(), "__name__", s)
 	about := map[string][]promMetadata{}

@@ -109,7 +109,7 @@ func (a *answer) release() {
 }
 
 // An answer is collected up to flushAt bytes, and then sent. JSON with full pages is collected up to
-// fullFlushAt bytes: if it ends before, it has a length and needs fewer writes.
+// fullFlushAt bytes. If the answer ends before, it has a Content-Length and needs fewer writes.
 const (
 	flushAt     = 64 << 10
 	fullFlushAt = 256 << 10

@@ -88,7 +88,7 @@ func (s *Server) resources(draining context.Context, o *Options) []resource {
 	}
 }
 
-// writeOptions returns the parts that the handlers of writes use.
+// writeOptions returns the options of the handlers of writes.
 func (s *Server) writeOptions(d door, o *Options) writes.Options {
 	return writes.Options{
 		Ingester: s.newIngester(d), MaxBody: o.Limits.Body, Lines: o.Influx.Lines, Now: o.Now,

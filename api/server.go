@@ -252,7 +252,7 @@ func (s *Server) HandleFunc(pattern string, handle func(http.ResponseWriter, *ht
 	observe := s.metrics.route(pattern)
 	s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		begin := time.Now()
-		if pattern != verifyPattern && pattern != snapshotPattern { // the handlers of these routes limit the time without progress instead
+		if pattern != verifyPattern && pattern != snapshotPattern { // verifications limit the time without progress; snapshots last as long as their clients
 			ctx, cancel := context.WithTimeoutCause(r.Context(), s.timeLimit, errTooLong)
 			defer cancel()
 			r = r.WithContext(ctx)

@@ -133,8 +133,9 @@ func (h *streamSeriesHandler) scanTable(ctx context.Context, t grid.Table, scan 
 	return nil
 }
 
-// withoutRow returns an error for the answer. Damage can be in a row of another tenant, so only the log
-// has the cause. Only a request that may see tables gets the name of the table.
+// withoutRow replaces an error about damage with one for the client, without the damaged row. The row can
+// be another tenant's, so only the log has it. Only a request that may see tables gets the name of the
+// table. Other errors stay unchanged.
 func withoutRow(r *http.Request, t grid.Table, err error) error {
 	if !errors.Is(err, store.ErrDamaged) {
 		return err

@@ -146,7 +146,8 @@ type onePlan struct {
 	Plan string `query:"plan" doc:"the digest of the plan that was read; another plan is refused with 409"`
 }
 
-// Resolve implements huma.Resolver. It refuses bodies, because a plan in a body would be ignored.
+// Resolve implements huma.Resolver. It refuses all bodies except {}, because a plan in a body would be
+// ignored.
 func (*onePlan) Resolve(ctx huma.Context) []error {
 	body, err := io.ReadAll(io.LimitReader(ctx.BodyReader(), 64))
 	if err != nil {

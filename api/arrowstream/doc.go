@@ -9,7 +9,7 @@
 //   - [Writer] writes the same readings in batches of about 1 MiB.
 //   - [Numbers] selects exact or rounded numbers.
 //
-// Values are exact: a number is a decimal of 38 digits, or text if the numbers of its field do not
+// Values are exact: a number is a decimal of 38 digits, or text if some values of its field do not
 // fit this type. Only [Floats] rounds numbers.
 //
 // If a value does not fit the collected type, the Writer fails with [ErrChanged]: the readings

@@ -65,7 +65,7 @@ func NewTypeSet(only []string) *TypeSet {
 	return s
 }
 
-// IncludeDevice adds the column device before all others, for readings of several devices.
+// IncludeDevice adds a first column with the device of each reading, for readings of several devices.
 func (s *TypeSet) IncludeDevice() { s.device = true }
 
 func (s *TypeSet) add(name string) *fieldType {
@@ -78,7 +78,8 @@ func (s *TypeSet) add(name string) *fieldType {
 	return &s.fields[len(s.fields)-1]
 }
 
-// field returns the facts about a field, or nil if it is not requested.
+// field returns the facts about a field, and adds the field if it is missing. If the field is not
+// requested, it returns nil.
 func (s *TypeSet) field(name string) *fieldType {
 	if i, ok := s.index[name]; ok {
 		return &s.fields[i]
@@ -215,9 +216,9 @@ func (f *fieldType) column(numbers Numbers) arrow.Field {
 	return c
 }
 
-// schema returns the schema of a stream. The columns are device if it is included, time, id, arrived,
-// and _version if a reading has one. The fields follow in the order of the set. NewWriter sorts the
-// fields by name first.
+// schema returns the schema of a stream. After IncludeDevice, the first column is device. Then follow
+// time, id and arrived, and _version if a reading has a version. The fields follow in the order of the
+// set. NewWriter sorts the fields by name first.
 func (s *TypeSet) schema(numbers Numbers) *arrow.Schema {
 	columns := []arrow.Field{
 		{Name: "time", Type: &arrow.TimestampType{Unit: arrow.Nanosecond, TimeZone: "UTC"}},

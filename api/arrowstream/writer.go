@@ -156,7 +156,7 @@ func (w *Writer) addValue(c *column, row int, v varve.Value) error {
 	return err
 }
 
-// AddPart adds the readings of a part of a block. The stream must not have the column device.
+// AddPart adds the readings of a part of a block. The stream must not have a column for devices.
 func (w *Writer) AddPart(p *block.Part) error {
 	w.forms.Reset(p.Block)
 	group := w.group()

@@ -63,8 +63,8 @@ func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 // repeatable has the parameters that a request may have several times.
 var repeatable = []string{"attribute", "device", "where"}
 
-// Known rejects parameters that are not among the given names, and ones that are repeated. Otherwise a
-// misspelled parameter or a second value would be ignored.
+// Known rejects parameters that are not among the given names. It also rejects repeated parameters, except
+// the ones in repeatable. Otherwise a misspelled parameter or a second value would be ignored.
 func Known(params url.Values, names ...string) error {
 	for name, values := range params {
 		switch {
