@@ -28,7 +28,7 @@ func measured(hours, v int) string {
 }
 
 // TestAlerts_AreRaisedOnceBeforeAnswer checks that stored readings raise each alert once, by event
-// time, before the write is answered. Alerts are resolved by readings and by hand.
+// time, before the write is answered. A reading, or a request, must resolve an open alert.
 func TestAlerts_AreRaisedOnceBeforeAnswer(t *testing.T) {
 	s := newServer(t, nil)
 	a := s.rule(hot)
@@ -80,7 +80,7 @@ func (s *server) listed(want map[string]int) {
 }
 
 // TestAlerts_SurviveFailedReads checks that readings are rejected as unavailable if the stored
-// readings around them cannot be read. When they are resent, they raise their alert.
+// readings around them cannot be read. When the rejected readings are resent, they must raise their alert.
 func TestAlerts_SurviveFailedReads(t *testing.T) {
 	s := newServer(t, nil)
 	s.rule(hot)

@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/api/wire"
 )
 
-// attributed returns a server with five devices with attributes and a reading each. The device plain has
-// no attributes.
+// attributed returns a server with five devices, and a reading of each. All devices except plain have
+// attributes.
 func attributed(t *testing.T) *server {
 	t.Helper()
 	s := newServer(t, nil)

@@ -22,7 +22,7 @@ import (
 )
 
 // TestKey_IsAcceptedInEitherHeader sends a key in the header Authorization and in X-API-Key. The word
-// Bearer may be in upper or lower case. Ambiguous headers are refused.
+// Bearer may be in upper or lower case. Ambiguous headers must be refused.
 func TestKey_IsAcceptedInEitherHeader(t *testing.T) {
 	l := newLocked(t)
 	key, other := l.operator, l.keys["other admin"]

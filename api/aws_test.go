@@ -86,7 +86,8 @@ func reading(ms int) string {
 	return fmt.Sprintf(`{"device":"d1","time":%d,"fields":{"a":%d}}`, noon.Add(-time.Hour).UnixMilli()+int64(ms), ms)
 }
 
-// TestFirehose_StoresRequests sends requests as AWS documents them, twice each.
+// TestFirehose_StoresRequests sends requests as AWS documents them, twice each. Each reading must be
+// stored once.
 func TestFirehose_StoresRequests(t *testing.T) {
 	zipped := new(bytes.Buffer)
 	z := gzip.NewWriter(zipped)
@@ -127,7 +128,7 @@ func TestFirehose_StoresRequests(t *testing.T) {
 }
 
 // TestFirehose_StoresManyEmptyRecordsInParts checks that records without data count toward a part, because
-// each of them needs memory. So the first reading is stored before the end of the body is read.
+// each of them needs memory. So the first reading must be stored, although the body is cut off later.
 func TestFirehose_StoresManyEmptyRecordsInParts(t *testing.T) {
 	s := newAWSServer(t)
 	body := firehoseBody(append([]string{reading(1)}, make([]string, 40_000)...)...)
@@ -222,7 +223,7 @@ func TestFirehose_RefusesUnknownVersions(t *testing.T) {
 }
 
 // TestFirehose_AsksForRetries checks that a request is refused as a whole while the store fails. The
-// readings of the retried request are stored once.
+// readings of the retried request must be stored once.
 func TestFirehose_AsksForRetries(t *testing.T) {
 	s := newAWSServer(t)
 	s.store.set(&s.store.write, func(grid.Table) error { return errDisk })
@@ -373,8 +374,8 @@ func TestIoT_LimitsConfirmations(t *testing.T) {
 	}
 }
 
-// TestIoT_StoresMessages sends a message and a batch of messages, as a rule of AWS IoT does. Some
-// messages are invalid.
+// TestIoT_StoresMessages sends a message and a batch of messages, as a rule of AWS IoT does. One message
+// is invalid, and must be stored as a reject.
 func TestIoT_StoresMessages(t *testing.T) {
 	s := newAWSServer(t)
 	const arn = "x-amz-rules-engine-destination-arn"

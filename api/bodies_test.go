@@ -53,8 +53,8 @@ func lines(n int) string {
 
 var ndjson = []string{"Content-Type", "application/x-ndjson"}
 
-// TestBodies_AreDecompressed checks that gzip and zstd are decompressed, even if compressed bodies are
-// concatenated. Other or broken encodings are refused with the reason.
+// TestBodies_AreDecompressed checks that gzip and zstd are decompressed, and that other or broken
+// encodings are refused with the reason.
 func TestBodies_AreDecompressed(t *testing.T) {
 	s := newServer(t, nil)
 	for _, encoding := range []string{"gzip", "zstd", "GZIP", "identity", ""} {
@@ -117,7 +117,7 @@ func TestBodyLimit_AppliesAfterDecompression(t *testing.T) {
 }
 
 // TestBrokenChunk_IsClientsError checks that a body with an invalid length of a chunk gets 400, with the
-// readings before it.
+// number of stored readings before this chunk.
 func TestBrokenChunk_IsClientsError(t *testing.T) {
 	s := newServer(t, nil)
 	line := good(noon) + "\n"

@@ -81,8 +81,8 @@ func (d *deadlines) Write(p []byte) (int, error) {
 	return d.ResponseRecorder.Write(p)
 }
 
-// TestChanges_ExtendDeadlineForEachPiece checks that a long answer is written in pieces. A client that reads
-// slowly then has the time limit for each piece.
+// TestChanges_ExtendDeadlineForEachPiece checks that a long answer is written in pieces, each with a new
+// deadline. So a client that reads slowly has the whole time limit for each piece.
 func TestChanges_ExtendDeadlineForEachPiece(t *testing.T) {
 	s := newServer(t, withChanges)
 	list := make([]string, 20)

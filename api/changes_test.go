@@ -141,8 +141,8 @@ func TestChanges_RefuseParameters(t *testing.T) {
 	plain.get(changesPath).problem(409, "", "no index by arrival")
 }
 
-// TestChanges_BoundTables reads large readings as CSV. The answer ends before its limit of readings,
-// and the next answer continues.
+// TestChanges_BoundTables reads large readings as CSV. The answer must end before its limit of readings,
+// and the next answer must continue.
 func TestChanges_BoundTables(t *testing.T) {
 	s := newServer(t, withChanges)
 	const n = 600

@@ -15,8 +15,9 @@ import (
 	"github.com/varvedb/varve/ingest/records"
 )
 
-// TestDoors_HaveOneVocabulary sends a reading with a lag of almost an hour, twice, through each door, and
-// a rejected one. Each door counts the received readings, the outcomes, and the lag of the stored reading.
+// TestDoors_HaveOneVocabulary sends a reading with a lag of almost an hour through each door, twice, and then
+// an invalid reading. Each door must count the received readings, the outcomes, and the lag of the stored
+// reading.
 func TestDoors_HaveOneVocabulary(t *testing.T) {
 	s := newAWSServer(t)
 	ctx := t.Context()

@@ -53,8 +53,8 @@ func TestGuard_AnswersConfiguredHosts(t *testing.T) {
 	s.request(named, "GET", "/v1/tables", "evil.test", "").problem(http.StatusForbidden, "header.Host", "evil.test")
 }
 
-// TestGuard_RefusesChangesByOtherSites checks that pages of other sites cannot change anything.
-// Programs and pages of the server itself can.
+// TestGuard_RefusesChangesByOtherSites checks that pages of other sites cannot change anything, but that
+// programs, and pages of the server itself, can.
 func TestGuard_RefusesChangesByOtherSites(t *testing.T) {
 	s := newServer(t, nil)
 	const self = "127.0.0.1:8278"

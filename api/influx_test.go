@@ -51,8 +51,8 @@ func (s *server) stored() int {
 	return strings.Count(r.body, "\n")
 }
 
-// TestInflux_StoresPrecisions sends one reading to each route, with times in several units. It must
-// be stored once.
+// TestInflux_StoresPrecisions sends the same reading to each route, with its time in several units. The
+// reading must be stored once.
 func TestInflux_StoresPrecisions(t *testing.T) {
 	s := newServer(t, nil)
 	at := time.Date(2026, 11, 18, 11, 0, 0, 0, time.UTC)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestIoT_RefusesArrivalAsTime checks that messages need a time. IoT Core sends the same message after an
-// error without its first arrival, so the message would be stored twice.
+// TestIoT_RefusesArrivalAsTime checks that messages need a time. After an error, IoT Core resends a message,
+// and the server does not know its first arrival. So a message without a time could be stored twice.
 func TestIoT_RefusesArrivalAsTime(t *testing.T) {
 	s := newAWSServer(t)
 	r := s.send(http.MethodPost, "/v1/aws/iot/weather?time=arrival&device=d1", `{"fields":{"a":1}}`, "Content-Type", "application/json")

@@ -31,9 +31,9 @@ func coverageOf(r *reply) (c query.Coverage) {
 	return c
 }
 
-// TestCoverage_StatesWhenTablesWereListed checks coverage.listed of each kind of answer: the tables
-// were listed at the time of the request. The list must have a table that another process used for the
-// first time after the previous request.
+// TestCoverage_StatesWhenTablesWereListed checks coverage.listed in each kind of answer. It must be the
+// time of the request. If the answer reads all tables, its coverage must have a table that another process
+// used for the first time after the previous request.
 func TestCoverage_StatesWhenTablesWereListed(t *testing.T) {
 	other := newServer(t, nil)
 	other.write(good(noon))

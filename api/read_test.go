@@ -92,8 +92,8 @@ func TestAnswer_HasAllProperties(t *testing.T) {
 	}
 }
 
-// TestAnswer_IsSentAtOnceUpToLimit checks that an answer of a few pages has a length, and that a larger answer
-// is sent page by page.
+// TestAnswer_IsSentAtOnceUpToLimit checks that an answer of a few pages has a Content-Length. A larger answer
+// must have none, because it is sent page by page.
 func TestAnswer_IsSentAtOnceUpToLimit(t *testing.T) {
 	s := newServer(t, nil)
 	var list []string
@@ -157,7 +157,8 @@ func TestFormats_HaveSameReadings(t *testing.T) {
 var notes = regexp.MustCompile(`[",]n([0-9]+)[",]`)
 
 // TestPages_EqualWholeAnswer checks that all pages together are the whole answer, each reading
-// once, in JSON, NDJSON and CSV and in both orders. The window of the first page applies to all.
+// once, in JSON, NDJSON and CSV and in both orders. The window of the first page must apply to all pages,
+// although the clock advances between them.
 func TestPages_EqualWholeAnswer(t *testing.T) {
 	s := hours(t, 25)
 	for _, order := range []string{"asc", "desc"} {

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTooManyReads_Refused checks that reads beyond the limit get 429 with a time to wait. After the
-// running read has ended, a read is answered. Writes and operators' requests are not limited.
+// running read has ended, a read must be answered. Writes and operators' requests must not be limited.
 func TestTooManyReads_Refused(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Reads = 1 })
 	s.write(good(noon))

@@ -45,8 +45,8 @@ func (m *meter) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // TestReconcile_FindsLossInYear writes one reading a minute for a year, except 37 of these readings.
 // The reconciliation must find the hours of the 37 readings with at most two requests, which have at
-// most 20 kB together. WriteMissing must then send at most 40 hours, and nothing when it is called
-// again.
+// most 20 kB together. WriteMissing must then send the readings of at most 40 hours, and nothing when it is
+// called again.
 func TestReconcile_FindsLossInYear(t *testing.T) {
 	s := newServer(t, func(o *engine.Options, _ *api.Limits) {
 		st, err := local.Open(local.Options{Dir: t.TempDir(), Now: o.Now, MinFree: -1})

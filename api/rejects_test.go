@@ -42,7 +42,7 @@ func (s *server) replay(id, body string) wire.ReplayAnswer {
 }
 
 // TestRejects_ReplayEachFormat sends a reading that is rejected, in each format. It replays the
-// reject with an option, twice, and reads the reading with its exact number.
+// reject with an option, first as a dry run. The stored reading must have the time and the number.
 func TestRejects_ReplayEachFormat(t *testing.T) {
 	const at = "2026-11-18T11:00:00Z"
 	sec := fmt.Sprint(noon.Add(-time.Hour).Unix())
@@ -96,7 +96,7 @@ func TestRejects_ReplayEachFormat(t *testing.T) {
 }
 
 // TestRejects_InterruptedReplay stores the readings of a replay and then fails to delete their
-// rejects, as if the process was killed. The repeated replay stores nothing twice.
+// rejects, as if the process was killed. The repeated replay must store nothing twice.
 func TestRejects_InterruptedReplay(t *testing.T) {
 	s := newServer(t, withRejects)
 	var body strings.Builder

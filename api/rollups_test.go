@@ -18,7 +18,7 @@ func numbered(device string, at time.Time, fields string) string {
 }
 
 // TestRollups_AreExact checks exact numbers of the requested fields, by period. Periods without
-// readings are left out. A period that is partly in the window is returned as a whole.
+// readings must be left out. A period that is partly in the window must be returned as a whole.
 func TestRollups_AreExact(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(

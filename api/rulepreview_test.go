@@ -67,6 +67,7 @@ func TestPreviewRule_NamesMistakes(t *testing.T) {
 }
 
 // TestPreviewRule_EndsInJanuary1970 previews a window whose default beginning would be before all valid times.
+// The window must begin with 1970.
 func TestPreviewRule_EndsInJanuary1970(t *testing.T) {
 	s := newServer(t, nil)
 	s.write(measured(1, 31))

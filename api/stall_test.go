@@ -47,8 +47,8 @@ func (s *server) halfSent(path, head, part string) *reply {
 }
 
 // TestStalledBody_Gets408 checks that a body that stalls gets 408 with the counts of its earlier
-// readings. The body may be long or short, and have a length or not. The stall is not reported as a
-// fault.
+// readings. The body may be long or short, and have a length or not. The stall must not be reported
+// as a fault.
 func TestStalledBody_Gets408(t *testing.T) {
 	s := newServer(t, func(_ *engine.Options, l *api.Limits) { l.Stall = 200 * time.Millisecond })
 	for _, head := range []string{"Content-Length: 100\r\n", "Content-Length: 100000\r\n", "Transfer-Encoding: chunked\r\n"} {

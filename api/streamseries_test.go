@@ -47,7 +47,8 @@ func devicesOf(pages []string) string {
 }
 
 // TestStreamSeries_IncludesUnregisteredDevices lists series in three tables, after a device was
-// deleted. One table has only another stream. Devices of other streams and tenants are not listed.
+// deleted. One table has only another stream. The deleted device must be listed. Devices of other
+// streams and tenants must not.
 func TestStreamSeries_IncludesUnregisteredDevices(t *testing.T) {
 	l := &locked{server: newServer(t, nil)}
 	l.write(readingOf("gone", noon, `"a":1`), readingOf("here", noon, `"a":1`), readingOf("gone", noon.AddDate(0, 0, -200), `"a":1`))
@@ -84,7 +85,8 @@ func (d *dropping) Series(ctx context.Context, q store.SeriesQuery) (store.Serie
 	return d.Source.Series(ctx, q)
 }
 
-// TestStreamSeries_OmitsDroppedTables drops tables between two pages, and while a page is made.
+// TestStreamSeries_OmitsDroppedTables drops one table between two pages, and one while its page is made.
+// The other pages must stay the same.
 func TestStreamSeries_OmitsDroppedTables(t *testing.T) {
 	var s *server
 	var within grid.Table // the table that is dropped when its series are listed

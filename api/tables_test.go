@@ -182,8 +182,8 @@ func TestTables_RefuseInvalidRequests(t *testing.T) {
 	}
 }
 
-// TestTableArrivals_CountByDay counts the readings of a table by the day of their arrival. The sum is the
-// count of the table.
+// TestTableArrivals_CountByDay counts the readings of a table by the day of their arrival. The sum must be
+// the count of the table.
 func TestTableArrivals_CountByDay(t *testing.T) {
 	s := hours(t, 3)
 	name := thisTable(s).Name()

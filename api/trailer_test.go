@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestLongCoverage_FitsTrailer checks a coverage with more tables than fit into a trailer. The trailer has
-// the number of omitted tables, and the client can read the trailer.
+// TestLongCoverage_FitsTrailer checks a coverage with more tables than fit into a trailer. The trailer must
+// have the number of omitted tables, and the client must be able to read the trailer.
 func TestLongCoverage_FitsTrailer(t *testing.T) {
 	s := newServer(t, nil)
 	var body strings.Builder

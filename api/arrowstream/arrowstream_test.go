@@ -171,8 +171,8 @@ func TestWriter_BoundsBatches(t *testing.T) {
 	}
 }
 
-// TestWriter_WritesDevicesAndVersions writes changes of two devices, with a correction. The stream has the
-// columns device and _version, in the documented order.
+// TestWriter_WritesDevicesAndVersions writes changes of two devices, with a correction. The stream must have
+// the columns device and _version, in the documented order.
 func TestWriter_WritesDevicesAndVersions(t *testing.T) {
 	readings := slices.Repeat(series("a", number(t, "1.5")), 3)
 	for i := range readings {

@@ -40,7 +40,8 @@ func TestErrorLine_InAnyParts(t *testing.T) {
 	}
 }
 
-// TestErrorLine_LeavesOtherAnswers reads an answer without an error byte by byte.
+// TestErrorLine_LeavesOtherAnswers reads an answer, byte by byte, whose last line only begins like an error.
+// The answer must be unchanged.
 func TestErrorLine_LeavesOtherAnswers(t *testing.T) {
 	body := strings.Repeat(`{"time":"2026-11-27T10:00:00Z","error":1}`+"\n", 20) + `{"err`
 	resp := withErrorLine(&http.Response{Body: io.NopCloser(iotest.OneByteReader(strings.NewReader(body)))}, wire.NDJSON)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestRedirect_IsError deletes a device at a server that redirects. The call must fail with the address, because a
-// redirected DELETE would be a GET that succeeds.
+// redirected DELETE could become a GET that succeeds.
 func TestRedirect_IsError(t *testing.T) {
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("redirected to %s %s", r.Method, r.URL)
@@ -41,7 +41,7 @@ func TestRedirect_IsError(t *testing.T) {
 	}
 }
 
-// TestMissingHours_RefusesOtherAnswers compares with a server whose answer compares no periods.
+// TestMissingHours_RefusesOtherAnswers calls a server whose answer compares no periods. The call must fail.
 func TestMissingHours_RefusesOtherAnswers(t *testing.T) {
 	var set reconcile.Set
 	set.Add(&varve.Reading{Series: varve.Series{Stream: "weather", Device: "d1"}})

@@ -146,8 +146,8 @@ func TestRetry_WaitsAsRequested(t *testing.T) {
 	})
 }
 
-// TestRetry_EndsWithContext checks that a call that waits for a retry ends with its context. It returns
-// the server's last error. A call with an ended context is not retried.
+// TestRetry_EndsWithContext checks that a call that waits for a retry ends with its context. The error must
+// have the server's last error. A call with an ended context must not be retried.
 func TestRetry_EndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{answers: []answer{problem(429, "busy", "3600")}}

@@ -87,7 +87,7 @@ func manyFields(n int) string {
 }
 
 // TestReader_RejectsBadObjects checks the code and the line of the verdict for each invalid reading, in
-// NDJSON and in several bodies of JSON. The readings around it are accepted.
+// NDJSON and in several bodies of JSON. The readings around it must be accepted.
 func TestReader_RejectsBadObjects(t *testing.T) {
 	for _, bad := range badObjects {
 		word := string(bad.code)

@@ -68,7 +68,7 @@ func TestCSV_BoundsReadingsOfLongForm(t *testing.T) {
 	}
 }
 
-// TestCSV_RefusesManyDeviceColumns checks that a file may have 5,000 columns of devices, and not more.
+// TestCSV_RefusesManyDeviceColumns checks that a file may have 5,000 columns with the time, and not more.
 func TestCSV_RefusesManyDeviceColumns(t *testing.T) {
 	columns := wire.Columns{DeviceColumns: "t"}
 	if all := readCSV(t, "time"+columnNames(4999)+"\n2026-04-20T14:00:00Z"+repeat(",1", 4999)+"\n", defaults(), columns); len(all) != 4999 {
@@ -80,8 +80,8 @@ func TestCSV_RefusesManyDeviceColumns(t *testing.T) {
 	}
 }
 
-// TestShrink_ReleasesManyReadings checks that a batch that had many more readings than others releases their
-// memory.
+// TestShrink_ReleasesManyReadings checks that a batch releases the memory of its readings if it had many more
+// than others have.
 func TestShrink_ReleasesManyReadings(t *testing.T) {
 	var b wire.Batch
 	for _, tt := range []struct {

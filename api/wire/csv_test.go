@@ -119,7 +119,7 @@ func TestCSV_AppliesKinds(t *testing.T) {
 }
 
 // TestCSV_AssignsColumnsOfHeader checks the roles of columns. A header without a time or a
-// device is an error of the body that lists the columns.
+// device must be an error that lists the columns.
 func TestCSV_AssignsColumnsOfHeader(t *testing.T) {
 	rows := []struct {
 		why, body string
@@ -191,8 +191,8 @@ func TestCSV_UsesCapitalDeviceColumn(t *testing.T) {
 	}
 }
 
-// TestCSV_RefusesCarriageReturns checks that a body is refused whose lines end with carriage returns. It would be
-// a header without rows. In a quoted name, a line break is allowed.
+// TestCSV_RefusesCarriageReturns checks that a body is refused if its lines end with carriage returns. Without
+// this check, it would be a header without rows. In a quoted name, a line break is allowed.
 func TestCSV_RefusesCarriageReturns(t *testing.T) {
 	for _, c := range []struct{ body, want string }{
 		{"time,device,a\r1475001526000,d1,1\r", "the header contains a carriage return: end lines with a line feed, as in \\n or \\r\\n"},

@@ -67,7 +67,7 @@ func anyReading(t *rapid.T) varve.Reading {
 }
 
 // TestAnswers_RoundTrip checks that a client reads the readings of an answer unchanged, and that a
-// server reads them unchanged when they are resent. All digits are equal.
+// server reads them unchanged when they are resent. All digits must stay the same.
 func TestAnswers_RoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		readings := rapid.SliceOfN(rapid.Custom(anyReading), 1, 5).Draw(t, "readings")

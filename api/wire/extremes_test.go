@@ -116,8 +116,8 @@ func TestCSV_HeadersTakeLinearTime(t *testing.T) {
 	})
 }
 
-// checkGrowth compares the time of a call with the total time of smaller calls for the same size. It tries several
-// times, because other work on the machine may delay one of them.
+// checkGrowth compares the time of a call with the total time of smaller calls that together have the same size.
+// It tries several times, because other work on the machine may delay a call.
 func checkGrowth(t *testing.T, few, many int, call func(size int) func()) {
 	t.Helper()
 	short, long := call(few), call(many)

@@ -57,7 +57,7 @@ func TestLine_AssignsTags(t *testing.T) {
 }
 
 // TestLine_RejectsPoints checks the codes and messages of invalid points. The points around them
-// are read.
+// must be read.
 func TestLine_RejectsPoints(t *testing.T) {
 	rows := []struct{ line, code, says string }{
 		{"weather v=1" + at, "device_invalid", "device, device_id, deviceId, sensor, sensor_id, host"},

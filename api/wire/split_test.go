@@ -189,7 +189,7 @@ func TestPiece_OnlySelectsReadings(t *testing.T) {
 }
 
 // TestSplitter_ReportsErrors checks the error for a file that cannot be cut. The readings before the
-// error are returned first.
+// error must be returned first.
 func TestSplitter_ReportsErrors(t *testing.T) {
 	rows := []struct {
 		format     wire.Format

@@ -9,6 +9,7 @@ import (
 )
 
 // TestRowWriter_ListsAmbiguousStrings writes strings that look like other kinds, and strings that do not.
+// The column of strings must list only the former.
 func TestRowWriter_ListsAmbiguousStrings(t *testing.T) {
 	rows := []struct{ text, cells string }{
 		{"12", `"[""s""]",AT,12`}, {"-1.50", `"[""s""]",AT,-1.50`}, {".5", `"[""s""]",AT,.5`}, {"1e99999", `"[""s""]",AT,1e99999`},

@@ -95,7 +95,7 @@ var times = []struct {
 }
 
 // TestParse_AcceptsDocumentedForms checks the time of each form. The verdict on other texts
-// contains a remedy. A number with a wrong unit is never a time in 1970.
+// must contain a remedy. A number with a wrong unit must never be a time in 1970.
 func TestParse_AcceptsDocumentedForms(t *testing.T) {
 	for _, row := range times {
 		at, v := row.format.Parse(row.text)
