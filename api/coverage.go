@@ -10,8 +10,8 @@ import (
 )
 
 // seesTables reports whether a request may see the list of tables. Tenants share tables, so the
-// list would reveal to a tenant when others have readings. Only keys of varve.DefaultTenant may
-// see it.
+// list would reveal to a tenant when others have readings. Only requests with a grant of
+// varve.DefaultTenant may see it.
 func seesTables(r *http.Request) bool { return grantOf(r.Context()).Tenant == varve.DefaultTenant }
 
 // coverage returns the coverage as JSON. If the request may not see tables, the result has only the

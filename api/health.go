@@ -46,7 +46,8 @@ func alive(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready reports whether readings can be stored: the tables of this month exist, it is known whether API keys
-// exist, and no condition blocks writes. Only keys of varve.DefaultTenant that may read get the rest of the state.
+// exist, and no condition blocks writes. Only requests that may read in varve.DefaultTenant get the rest of
+// the state.
 func (h *healthHandler) ready(w http.ResponseWriter, r *http.Request) {
 	state := h.rotator.Health()
 	body := wire.Readiness{

@@ -83,7 +83,7 @@ type atTime struct {
 }
 
 func (h *tablesHandler) planTables(ctx context.Context, in *atTime) (*reply[wire.PlanBody], error) {
-	// Without a time, the plan is the one of a run: it omits the drops of tables that are in use.
+	// Without a time, the result is the plan of the next run. It omits the drops of tables that are in use.
 	at, err := moment(url.Values{"at": {in.At}}, "at", wire.TimeFormat{}, h.now(), time.Time{})
 	if err != nil {
 		return nil, h.problem(err)

@@ -35,7 +35,7 @@ type ArchiveInfo struct {
 	Unrecorded []UnrecordedFile `json:"unrecorded,omitempty" doc:"only after a verification: objects in the folders of the archive that no record names; none is deleted"`
 }
 
-// UnrecordedFile is an object in the folders of an archive that no record names.
+// UnrecordedFile is an object in the folders of an archive. No record names the object.
 type UnrecordedFile struct {
 	Key   string `json:"key"`
 	Bytes int64  `json:"bytes"`
@@ -81,7 +81,7 @@ type ArchiveCounts struct {
 	Series   int64  `json:"series"`
 }
 
-// OtherArchive is a stored archive of a table that is not accepted.
+// OtherArchive is a stored archive of the table. The plan does not accept this archive.
 type OtherArchive struct {
 	Manifest string `json:"manifest" doc:"key of the manifest"`
 	Readings int64  `json:"readings"`

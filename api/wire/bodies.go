@@ -185,7 +185,7 @@ type ExplainedTable struct {
 	Units      float64 `json:"units"`
 }
 
-// Ready is the answer of /readyz to requests without a key of varve.DefaultTenant that may read.
+// Ready is the answer of /readyz to requests that may not read in varve.DefaultTenant.
 type Ready struct {
 	Ready bool   `json:"ready"`
 	Why   string `json:"why,omitempty"`

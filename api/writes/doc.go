@@ -12,7 +12,7 @@
 // A handler checks no key and no host. The server must check them before, and provide the rights of
 // the request with Options.Grant.
 //
-// The error for a body that is too large, unsupported or stalled has [ErrTooLarge], [ErrUnsupported] or
+// The error for a body that is too large, unsupported or stalled wraps [ErrTooLarge], [ErrUnsupported] or
 // [ErrStalled]. Readings before an error may be stored. A client may resend the whole body. The handlers
 // are safe for concurrent use.
 package writes
