@@ -13,7 +13,7 @@
 //
 // These rules always hold:
 //
-//   - One cell is one table. The cells of one arrival month expire at about the same time.
+//   - One cell is one table. The cells of one class and arrival month expire at about the same time.
 //   - The event ranges of one arrival month partition time, so a reading has exactly one table. A
 //     query reads the tables that overlap its window.
 //   - A table stays readable after a change of the policy, because its name has its range.
