@@ -18,8 +18,8 @@
 //   - The retention of a stream is never longer than the retention of its class. So the end of a
 //     table depends on its class alone.
 //
-// [Policy.Validate] reports all violations together, each with its parameter. Other functions need
-// a valid policy and cannot fail. The package does no I/O and reads no clock. A validated policy
+// [Policy.Validate] checks the prefix, all classes and all streams, and joins its errors, each with
+// its parameter. Other functions need a valid policy and cannot fail. The package does no I/O and reads no clock. A validated policy
 // must not be changed, so goroutines may share it.
 package retention
 
@@ -69,8 +69,9 @@ type Policy struct {
 	Streams map[string]Stream // by stream name
 }
 
-// Validate returns an error that joins an Invalid error for each violation. The parameters of these
-// errors are prefix, classes.<name>.retention, streams.<name>.class and similar.
+// Validate returns an error that joins the Invalid errors of all classes and streams and of the prefix. Of
+// several violations in one of them, it may report only the first. The parameters of the errors are prefix,
+// classes.<name>.retention, streams.<name>.class and similar.
 func (p *Policy) Validate() error {
 	var errs []error
 	if err := grid.ValidatePrefix(p.Prefix); err != nil {
