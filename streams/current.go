@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// sharedRead is one read of a stream's item. All calls that were made before it began use its
-// result.
+// sharedRead is one read of a stream's item and of the catalog's version. All calls that wait for it were
+// made before it began.
 type sharedRead struct {
 	done      chan struct{}
 	stream    Stream

@@ -18,8 +18,8 @@
 //     readings. A class is never removed from a stream, and row windows and shards only grow.
 //   - If the item of a stream is lost, it is recovered from the tables.
 //
-// If the registry fails, cached streams can still be written, and other calls fail. They may be
-// retried. A Registry is safe for concurrent use.
+// If the store of the items fails, Register still succeeds for cached streams, and Get and List may
+// return cached results. Other calls fail, and may be retried. A Registry is safe for concurrent use.
 package streams
 
 import (
@@ -99,14 +99,14 @@ func New(items store.Items, now func() time.Time) *Registry {
 }
 
 // RecoverFrom sets the tables from which the registry recovers streams whose items are missing. The
-// function classOf returns the class of a table prefix. RecoverFrom must be called before other
-// methods.
+// function classOf returns the class of a table prefix. RecoverFrom must be called before the
+// registry is used.
 func (r *Registry) RecoverFrom(s store.LayoutReader, classOf func(prefix string) (class string, ok bool)) {
 	r.layouts, r.classOf = s, classOf
 }
 
 // OnCreate sets a function that the registry calls before it registers a stream that has never had
-// readings. If the function fails, so does Register. OnCreate must be called before other methods.
+// readings. If the function fails, so does Register. OnCreate must be called before the registry is used.
 func (r *Registry) OnCreate(created func(ctx context.Context, tenant, stream string) error) {
 	r.created = created
 }
@@ -134,8 +134,8 @@ func (k id) String() string { return "stream " + k.stream + " of tenant " + k.te
 
 // Register records durably that a stream is written into the tables of a class, with a row window.
 //
-// For a stream that is registered already, Register reads the registry at most once a minute. If
-// that read fails, Register still succeeds.
+// For a stream that is cached with the class and the row window, Register rereads the registry only after a
+// minute. If that read fails, Register still succeeds.
 func (r *Registry) Register(ctx context.Context, tenant, stream, class string, window time.Duration) (Stream, error) {
 	k := id{tenant, stream}
 	known, age, ok := r.known.Lookup(k)

@@ -77,8 +77,8 @@ func (s *Stream) merge(found *store.StreamLayout, classOf func(prefix string) (s
 	s.Shards = shards
 }
 
-// Apply applies repairs. If one fails, the others are still applied. Other attributes of a stream
-// do not change.
+// Apply applies repairs. If one fails, the others are still applied. A repair only adds classes
+// and shards, and widens row windows.
 func (r *Registry) Apply(ctx context.Context, plan []Repair) error {
 	var errs []error
 	for _, p := range plan {
