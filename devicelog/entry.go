@@ -33,8 +33,8 @@ type Entry struct {
 	Attributes  varve.Value // a JSON object, or the zero Value
 }
 
-// Validate checks an entry. If the entry has no id, Validate sets the id that is computed from its
-// content. For an invalid entry, Validate fails with Invalid.
+// Validate checks an entry, and converts its time to UTC. If the entry has no id, Validate sets the id
+// that is computed from its content. For an invalid entry, Validate fails with Invalid.
 func (e *Entry) Validate(now time.Time) error {
 	if err := varve.ValidateNewDevice(e.Device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
@@ -109,7 +109,7 @@ func (e *Entry) repeat(stored *Entry) varve.Verdict {
 	if e.ID == e.contentID() {
 		return varve.Verdict{Outcome: varve.Duplicate}
 	}
-	reading := func(e *Entry) *varve.Reading { // omits empty texts, so that the message does not show them
+	reading := func(e *Entry) *varve.Reading { // omits empty texts from the message about a conflict
 		return &varve.Reading{ID: e.ID, Fields: slices.DeleteFunc(e.content(), func(f varve.Field) bool { return f.Value.Equal(varve.StringValue("")) })}
 	}
 	return store.Repeat(reading(e), reading(stored))

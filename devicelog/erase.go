@@ -11,8 +11,8 @@ import (
 )
 
 // FindEntries returns the number of entries of a device in a window, and the keys of their items.
-// The keys of items by state come first. So if a deletion is interrupted, the next one still finds
-// the item by time of each entry.
+// The keys of items by state come first. So if a deletion in this order is interrupted,
+// each entry that still has an item has its item by time.
 func FindEntries(ctx context.Context, items store.Items, tenant, device string, w varve.Window) (entries int, keys []store.Key, err error) {
 	for _, prefix := range []string{stateLogPrefix, logPrefix} {
 		q := store.ItemQuery{PK: registry.DevicePK(tenant, device), From: prefix, To: store.PrefixEnd(prefix), Consistent: true}

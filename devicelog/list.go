@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// Query selects entries: of a device, of an operator, or escalated to a supervisor. They are sorted
-// by time. Exactly one of Device, Operator and Supervisor is set.
+// Query selects the entries of a device or of an operator, or the entries that were escalated to a
+// supervisor. The entries are sorted by time. Exactly one of Device, Operator and Supervisor is set.
 type Query struct {
 	Tenant     string
 	Device     string
@@ -29,8 +29,7 @@ type Query struct {
 	Asked []string
 }
 
-// items returns the query of the registry that finds the entries in order, and the prefix of their
-// sort keys.
+// items returns the registry query that finds the entries in order, and the prefix of their sort keys.
 func (q *Query) items() (iq store.ItemQuery, prefix string, err error) {
 	state := q.State
 	if state != "" {

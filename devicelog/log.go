@@ -83,6 +83,6 @@ func (l *Log) putByTime(ctx context.Context, e Entry, expires time.Time) (Entry,
 			}
 			return old, items[0].Expires, e.repeat(&old), nil
 		}
-		// The stored entry has just expired, so the next try succeeds.
+		// The stored entry has just expired or was erased, so the next try usually succeeds.
 	}
 }
