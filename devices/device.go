@@ -82,7 +82,7 @@ func (d *Device) Validate() error {
 
 const metadataSK = "#METADATA"
 
-// attrLastSeen is the attribute with a last-seen time, of a device and of its last-seen records.
+// attrLastSeen is the attribute for the last-seen time, in items of devices and in last-seen records.
 const attrLastSeen = "lastSeenAt"
 
 func metadataKey(tenant, device string) store.Key {

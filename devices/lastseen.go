@@ -9,9 +9,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// lastSeen is the set of devices that sent readings in the current minute, and of the records that are
-// still to be written. Only the first reading of a device or a series in a minute changes the set. Every
-// other reading costs only lookups in maps.
+// lastSeen has the devices that sent readings in the current minute, and the records that must still be
+// written. Only the first reading of a device or a series in a minute changes them. Every other reading
+// costs only lookups in maps.
 type lastSeen struct {
 	mu         sync.RWMutex
 	minute     int64                  // the current minute, in minutes since 1970
@@ -88,9 +88,9 @@ func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []r
 	return all, first
 }
 
-// touch marks records as touched in the current minute. Records that were not written with this
-// time become pending. A request of an earlier minute marks no records, because later readings of
-// the current minute must still be recorded.
+// touch marks records as touched in the current minute. A record that was not touched in it before becomes
+// pending, unless it was written with the time "now". A request of an earlier minute marks no records,
+// because later readings of the current minute must still be recorded.
 func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +163,7 @@ func (s *lastSeen) restorePending(id recordID, at time.Time) {
 }
 
 // maxRegistered bounds the number of remembered records, which use about 20 MB. At this number, all
-// are forgotten, and the next reading for each record costs a request to the store.
+// are forgotten, and the next reading of each device or series costs a request to the store.
 const maxRegistered = 1 << 20
 
 // registered has the hashes of records that exist. If two records have the same hash, the second

@@ -82,8 +82,8 @@ type Query struct {
 	Cursor string
 }
 
-// List returns a page of devices. A device that exists with the same status from the first page
-// to the last is on one of the pages.
+// List returns a page of devices. A device that matches the query, with the same status, from the
+// first page to the last is on one of the pages.
 func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], error) {
 	var none registry.Page[Device]
 	statuses := Statuses()

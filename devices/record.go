@@ -18,7 +18,7 @@ const lastSeenSK = "#SEEN"
 
 type deviceID struct{ tenant, device string }
 
-// recordID names a last-seen record: of a device in any stream, or in one.
+// recordID names the last-seen record of a device, either for any stream or for one stream.
 type recordID struct {
 	deviceID
 	stream string // if empty, the record is for any stream
