@@ -39,9 +39,10 @@ type DeviceCount struct {
 	Readings int64
 }
 
-// Count counts the selected readings of each device. It returns exact numbers or an error.
+// Count counts the selected readings of each device. The numbers are exact, except for damaged rows
+// that SkipDamaged omits.
 //
-// If Source is FromReadings, it reads and counts all readings that are not expired. If Source is
+// If Source is FromReadings, Count counts only readings that are not expired. If Source is
 // FromRollups, it also counts expired readings. Then each end of the window must be at a whole hour or
 // open, and Count reads one roll-up per hour or day.
 func (e *Engine) Count(ctx context.Context, q CountQuery) (*Counts, error) {

@@ -10,7 +10,7 @@
 // The main types:
 //
 //   - [Engine] computes the [Answer] to a [Query], and counts readings.
-//   - [Step] divides event time into a [Bucket] each, and [Function] is one result.
+//   - [Step] divides event time into buckets. Each [Bucket] has one result per [Function] and field.
 //   - [Fill] is the rule for buckets without readings, and [Source] selects readings or roll-ups.
 //
 // These rules always hold:

@@ -133,7 +133,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 	highestFirst := func(a, b ranked) int { return -a.rank.sum().Compare(b.rank.sum()) }
 	i, _ := slices.BinarySearchFunc(r.devices, d, func(a, b ranked) int {
-		return cmp.Or(highestFirst(a, b), -1) // after the devices with an equal value: devices are added in the order of their names
+		return cmp.Or(highestFirst(a, b), -1) // after the devices with an equal value, because devices are added in the order of their names
 	})
 	r.devices = slices.Insert(r.devices, i, d)
 	if n := len(r.devices); n > r.q.Top.Devices {
@@ -142,7 +142,8 @@ func (r *run) insertRanked(d ranked) {
 	}
 }
 
-// addReadings adds the readings of a series that the query selects. With Archive, some may have expired.
+// addReadings adds the selected readings of a series. If the query reads archives, some of these readings
+// may have expired.
 func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error {
 	rows, err := r.opts.Readings.Open(ctx, query.Query{
 		Series: of, Window: r.q.Window, Fields: r.q.Fields, Where: r.q.Where, Consistent: r.q.Consistent, SkipDamaged: r.q.SkipDamaged,

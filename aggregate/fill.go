@@ -67,7 +67,8 @@ func (s *series) allRows(device string, fields []string) (rows []Row, err error)
 	return rows, nil
 }
 
-// allFields returns the given fields of a row, and adds the missing ones without values.
+// allFields returns the given fields of a row, and adds the missing ones. An added field has counts of 0,
+// and no other values.
 func (s *series) allFields(given []Field, names []string) []Field {
 	if len(given) == len(names) {
 		return given

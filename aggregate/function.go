@@ -103,15 +103,14 @@ func ParseFunctions(names []string) (list []Function, err error) {
 	return list, nil
 }
 
-// isCount reports whether the function counts, so that a bucket without values has the value 0.
+// isCount reports whether the function counts values. For a bucket without values, its result is 0.
 func (f Function) isCount() bool { return f.kind == countAll || f.kind == countNumbers }
 
 func (f Function) inRollups() bool {
 	return f.kind != countAll && f.kind != deviation && f.kind != percentile
 }
 
-// needs selects the results of a cell that are computed, because the functions of the query require
-// them.
+// needs selects the results that each cell must compute for the functions of the query.
 type needs struct{ sum, squares, bounds, ends, numbers bool }
 
 func needsOf(functions []Function) (n needs) {

@@ -27,9 +27,9 @@ const (
 // Fill selects how buckets without readings are returned.
 type Fill uint8
 
-// Rules for buckets without readings. With any rule except NoFill, the answer has every bucket of
-// the window, and counts of added buckets are 0. If an end of the window is open, the buckets begin
-// at the first reading or end at the last one.
+// Rules for buckets without readings. With any rule except NoFill, a device with readings has a row for
+// every bucket of the window, and counts of added buckets are 0. If an end of the window is open, the
+// buckets begin at the first reading or end at the last one.
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
 	FillNull                 // the values of buckets without readings are null

@@ -169,8 +169,8 @@ func (s *series) cellOf(field string) (*cell, error) {
 	return &s.current.cells[i], nil
 }
 
-// nameOf returns a copy of a field's name. A substring would prevent the release of the whole page
-// of readings.
+// nameOf returns a field's name that shares no memory with the readings. A substring would hold the whole
+// page of readings in memory.
 func (s *series) nameOf(field string) string {
 	if n := len(s.rows); n > 0 {
 		last := s.rows[n-1].Fields // sorted by name
