@@ -19,8 +19,8 @@ const expireEvery = 20 * time.Hour
 // deleteExpired deletes expired readings from tables that are neither retired nor on hold. It does
 // so about once a day, even if other readings of a table have not expired. So a reading is deleted
 // within about a day after it expired, if trustedTime permits and roll-ups do not need it.
-// deleteExpired calls the function "check" before each table. If tables are archived first, no reading
-// is deleted before its table.
+// deleteExpired calls the function "check" before each table. It deletes no readings if the policy does
+// not allow drops, or if tables are archived first.
 func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context) error) error {
 	now := r.opts.Now()
 	if r.opts.Expirer == nil || !r.opts.Policy.Drop || r.opts.Policy.ArchiveFirst || now.Sub(r.expired) < expireEvery && !now.Before(r.expired) {

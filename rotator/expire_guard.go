@@ -20,9 +20,9 @@ const (
 	// minExpireGap is the shortest time between two recorded passes. An earlier pass does not advance
 	// the deletions, because the clock of a process that just restarted may still be wrong.
 	minExpireGap = 12 * time.Hour
-	// maxExpireStep is the longest time by which a recorded pass advances the deletions. A clock
-	// that is wrong by a longer time deletes further readings only if it is still wrong in the next
-	// recorded pass.
+	// maxExpireStep is the longest time by which a recorded pass advances the deletions. If the
+	// clock is wrong by a longer time, the deletions advance further only if it is still wrong in the
+	// next recorded pass.
 	maxExpireStep = 25 * time.Hour
 )
 
@@ -32,7 +32,7 @@ var expireKey = store.Key{PK: "ROTATOR", SK: "EXPIRE"}
 // Attributes of the item. Times are in seconds since 1970.
 const (
 	attrPolicy  = "policy"  // JSON of expirePolicy
-	attrSince   = "since"   // since this time, no pass has distrusted the policy or the clock
+	attrSince   = "since"   // time of the last pass that distrusted the policy or the clock
 	attrSeen    = "seen"    // time of the last recorded pass
 	attrTrusted = "trusted" // time that the last recorded pass trusted
 )
@@ -45,8 +45,8 @@ type expirePolicy struct {
 }
 
 // deletesNoMore reports whether the policy p deletes no reading sooner than an earlier policy. It
-// returns false for a new class or another prefix, because existing tables of these may contain
-// readings that were never deleted.
+// returns false for a new class or another prefix, because existing tables with that class or prefix may
+// contain readings that were never deleted.
 func (p *expirePolicy) deletesNoMore(earlier *expirePolicy) bool {
 	is, was := retention.Policy{Classes: p.Classes, Streams: p.Streams}, retention.Policy{Classes: earlier.Classes, Streams: earlier.Streams}
 	if p.Prefix != earlier.Prefix {
@@ -94,8 +94,8 @@ func (g *expireGuard) next(p expirePolicy, now time.Time) *expireGuard {
 // zero time means that no reading may be deleted. Each call counts as a pass.
 //
 // A deletion cannot be undone. So deletions wait for the grace after a policy began to delete more than
-// before. They also wait if the time between two passes was negative or too long. A retention that is
-// too short by mistake, or a wrong clock, can be corrected until then, as with retired tables. A
+// before. They also wait if the time between two passes was negative or too long. During the
+// grace, an operator can correct a wrong clock, or a retention that is too short by mistake. A
 // retention that was lengthened applies immediately.
 func (r *Rotator) trustedTime(ctx context.Context, now time.Time) (time.Time, error) {
 	g, err := r.readExpireGuard(ctx)

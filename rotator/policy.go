@@ -67,7 +67,8 @@ func (p Policy) WithDefaults() Policy {
 	return p
 }
 
-// Validate returns an error that joins an Invalid error, with its parameter, for each violation.
+// Validate returns an error that joins the errors of Grid, of Retention and of the other settings. Each is
+// an Invalid error with its parameter.
 func (p Policy) Validate() error {
 	errs := []error{p.Grid.Validate(), p.Retention.Validate()}
 	if p.Seal < 0 || p.Seal > minAge {
@@ -99,8 +100,8 @@ const (
 	Retired State = "retired" // all readings that can be in the table have expired; the table can be restored
 )
 
-// ArchiveDue reports whether all readings that may be in a table have expired, so that it should be
-// archived. Tables on hold are archived, too.
+// ArchiveDue reports whether a table should be archived. A table is due if it is sealed and all readings
+// that can be in it have expired. Tables on hold are archived, too.
 func (p Policy) ArchiveDue(in *store.Info, now time.Time) bool {
 	class, ok := p.Retention.ClassOfPrefix(in.Prefix)
 	if !ok || !in.Owned || in.Status != store.Active {
@@ -224,9 +225,9 @@ func (p Policy) ScheduleOf(in *store.Info) TableSchedule {
 // Outage is the assumed longest time between two runs, from which the service computes Bound.
 const Outage = 20 * 24 * time.Hour
 
-// Bound returns the largest number of tables that can exist at the same time. The parameter "outage"
-// is the longest time between two runs. Bound returns false if some tables are never dropped, because
-// then no bound exists.
+// Bound returns an upper limit for the number of tables that exist at the same time. It assumes that no
+// table is on hold, and that no archive fails. The parameter "outage" is the longest time between two runs.
+// Bound returns false if the policy never drops some tables, because then no limit exists.
 func (p Policy) Bound(now time.Time, outage time.Duration) (int, bool) {
 	if !p.Drop {
 		return 0, false

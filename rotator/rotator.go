@@ -51,7 +51,8 @@ type Options struct {
 // Events are callbacks. They are called one after the other, from the goroutine of the run. A nil
 // callback is skipped.
 type Events struct {
-	// Applied is called after an action has succeeded or failed.
+	// Applied is called after an action has succeeded or failed. It is not called for tables on hold
+	// and for refused drops.
 	Applied func(a Action, took time.Duration, err error)
 	// Finished is called after each run.
 	Finished func(p *Plan, took time.Duration, err error)
