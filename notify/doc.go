@@ -13,7 +13,8 @@
 //   - [Route] selects the alerts of a notifier.
 //   - [Delivery] is the state of one message for one notifier.
 //
-// Every opening and resolution is delivered at least once, with these exceptions:
+// Every opening and resolution is delivered at least once to each notifier whose route selects the
+// alert, with these exceptions:
 //
 //   - The opening is muted, or the late alerts of its rule are silent.
 //   - A reported alert changes and changes back between two reads of the outbox.
@@ -21,7 +22,7 @@
 //
 // Each message has an id, which is the same in every attempt, so that receivers can drop copies.
 //
-// A failed attempt is retried later, and its [Fault] decides for how long. One notifier that fails
-// does not delay the others. If the process dies, another one acquires the lease and continues from
+// The [Fault] of a failed attempt decides whether and for how long the message is retried. One
+// notifier that fails does not delay the others. If the process dies, another one acquires the lease and continues from
 // the records. A Notifier must be safe for concurrent use.
 package notify

@@ -14,9 +14,9 @@ import (
 // introducedKey is the key of the item with the notifiers to which open alerts were announced.
 var introducedKey = store.Key{PK: "NOTIFIERS", SK: "INTRODUCED"}
 
-// ForgetNotifiers forgets the notifiers to which open alerts were announced. A process without
-// notifiers calls it, because it writes no outbox entries. So the notifiers that are configured next
-// count as added.
+// ForgetNotifiers forgets the notifiers to which open alerts were announced. A process without notifiers
+// writes no outbox entries, so it calls ForgetNotifiers. The notifiers that are configured next then count
+// as added.
 func ForgetNotifiers(ctx context.Context, items store.Items) error {
 	if err := items.Delete(ctx, introducedKey); err != nil {
 		return fmt.Errorf("forget notifiers: %w", err)
@@ -30,7 +30,7 @@ func ForgetNotifiers(ctx context.Context, items store.Items) error {
 // An announced alert gets an entry in the outbox. The sender's record of the alert names the
 // notifiers that received the opening, so that only the other notifiers receive it. If the process
 // dies before the notifiers are stored, the next process repeats the announcement, and no message
-// is sent twice.
+// is queued twice.
 func (s *Sender) introduce(ctx context.Context) error {
 	if s.current {
 		return nil

@@ -236,8 +236,8 @@ func (j *job) recordRefusal(now time.Time) {
 	}
 }
 
-// removeFinished removes the entries of the given alerts, unless they need a further message. It fails deliveries
-// to notifiers that are not configured.
+// removeFinished removes the outbox entries of the given alerts, except alerts that need a further message.
+// Before, it marks pending deliveries to notifiers that are not configured as failed.
 func (s *Sender) removeFinished(ctx context.Context, works iter.Seq[*work]) error {
 	now := s.opts.Now().UTC()
 	var over []*work

@@ -91,7 +91,8 @@ func (r *record) order(d *delivery) (at time.Time) {
 }
 
 // dueJobs returns the first messages to be sent alone now, at most mostJobs. A delivery that has to wait
-// delays later ones about its alert, and about its device if it has fewer than blockingAttempts attempts.
+// delays later ones about its alert. With fewer than blockingAttempts attempts, it also delays later ones
+// about its device.
 func (q *queue) dueJobs(now time.Time) (due []*job) {
 	for len(q.single) > 0 && q.single[0].State != Pending {
 		q.single = q.single[1:]

@@ -62,7 +62,7 @@ type delivery struct {
 	Digest   string    `json:"digest,omitempty"` // id of the digest in which the message is counted
 }
 
-// mostEnded is the maximum number of ended deliveries in a record.
+// mostEnded is the number of ended deliveries in a record above which trim removes old ones.
 const mostEnded = 20
 
 // queuing has the data from which record.queue makes messages.
@@ -255,7 +255,7 @@ func dataOf(q *queuing, a *alerts.Published) *AlertData {
 // message, whose texts may be six times as long in JSON, and DynamoDB limits an item to 400 KB.
 const longestText = 1024
 
-// cut returns a text of at most longestText bytes and "…", which marks a text that was cut.
+// cut shortens a text to at most longestText bytes, and appends "…" if the text was longer.
 func cut(s string) string {
 	if len(s) <= longestText {
 		return s

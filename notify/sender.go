@@ -203,8 +203,8 @@ func (s *Sender) deliver(ctx context.Context) error {
 	return s.sendNext(ctx, maps.Values(s.works))
 }
 
-// sendNext removes the entries of the given alerts, unless they need a further message, and begins to send due
-// messages. It must have a lease, which it checks.
+// sendNext removes the outbox entries of the given alerts, except alerts that need a further message. Then it
+// begins to send due messages. The sender must hold the lease, which sendNext checks.
 func (s *Sender) sendNext(ctx context.Context, works iter.Seq[*work]) error {
 	if err := s.held.Check(ctx); err != nil {
 		return err

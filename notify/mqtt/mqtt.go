@@ -112,7 +112,7 @@ func (n *Notifier) connect(ctx context.Context) error {
 	return nil
 }
 
-// wait returns the error of an operation after its end, or the error of ctx if that ends first.
+// wait returns the error of an operation after its end, or the error of ctx if ctx ends first.
 func wait(ctx context.Context, t paho.Token) error {
 	select {
 	case <-t.Done():

@@ -5,8 +5,9 @@
 // [Notifier] publishes each message with its id, type and severity as attributes. On a FIFO topic,
 // messages about a device are in order, and SNS drops copies that follow within five minutes.
 //
-// A missing topic or permission is [notify.Refused], because an operator may add it. Any other
-// failure is [notify.Unreachable]. Both are retried. A Notifier is safe for concurrent use.
+// An answer with a 4xx status except 429, as for a missing topic or permission, is [notify.Refused],
+// because an operator may repair the cause. Any other failure is [notify.Unreachable]. Both are
+// retried. A Notifier is safe for concurrent use.
 package sns
 
 import (
@@ -109,7 +110,7 @@ func printable(text string) string {
 
 // groupID returns a message group id: printable ASCII without spaces, at most longestGroup
 // characters. A longer text is cut, and gets a hash, so that long names of devices have groups of
-// their own. Devices whose names differ only in replaced characters share a group.
+// their own. Devices with short names that differ only in replaced characters share a group.
 func groupID(text string) string {
 	clean := strings.ReplaceAll(printable(text), " ", "_")
 	if len(clean) <= longestGroup {
@@ -124,8 +125,8 @@ func attribute(text string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(text)}
 }
 
-// classify converts an error of SNS to a notify.SendError. A missing topic or permission is
-// notify.Refused, because an operator may add it.
+// classify converts an error of SNS to a notify.SendError. A 4xx status except 429 is notify.Refused,
+// because an operator may repair the cause, for example a missing topic or permission.
 func classify(err error) error {
 	if err == nil {
 		return nil
