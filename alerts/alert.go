@@ -11,7 +11,7 @@ import (
 
 // Reasons for which an alert is resolved.
 const (
-	ByCondition   = "condition"    // the condition fails for a reading
+	ByCondition   = "condition"    // the condition fails for a reading, or the silence of a device has ended
 	ByGap         = "gap"          // no reading followed within the rule's gap
 	ByHand        = "hand"         // a person resolved the alert
 	ByRuleDeleted = "rule_deleted" // the rule was deleted

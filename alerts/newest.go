@@ -9,9 +9,9 @@ import (
 )
 
 // newestSamples remembers the position of the newest sample of each subject. If all samples of a
-// write are newer, an evaluation uses the samples of the write, and does not read later ones from
-// the store. A concurrent write may have stored samples in between. They are evaluated when that
-// write is observed.
+// write are newer, an evaluation uses the samples of the write, and reads only earlier ones from the
+// store. A concurrent write may have stored samples in between. They are evaluated when that write is
+// observed.
 //
 // This is correct only if no other process writes to the store. newestSamples is safe for concurrent
 // use. The caller of apply holds the lock of the series.

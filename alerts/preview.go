@@ -39,11 +39,12 @@ type Preview struct {
 }
 
 // Preview evaluates a rule on the stored readings of a window, and writes nothing. It returns the last
-// alerts whose episodes touch the window. They are equal to the alerts that the rule would have
-// opened if it had existed when the readings arrived. An episode that began before the window, or
-// continues after it, is included as a whole.
+// alerts whose episodes touch the window. Except for ID and KnownAt, they equal the alerts that the rule
+// would have opened if it had existed when the readings arrived. An episode that began before the window,
+// or continues after it, is included as a whole.
 //
-// It fails with Invalid for a rule that is evaluated by the clock, and if a limit is exceeded.
+// Preview fails with Invalid for an invalid rule, and for a rule that is evaluated by the clock. It also
+// does so if MaxPreviewReadings or MaxPreviewSeries is exceeded.
 func (m *Monitor) Preview(ctx context.Context, q PreviewQuery) (*Preview, error) {
 	p := preview{Monitor: m, q: q, done: &Preview{Rule: q.Rule}}
 	rule := &p.done.Rule

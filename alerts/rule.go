@@ -54,7 +54,7 @@ func checkSeverity(s Severity) error {
 // Comparison is the operator that compares a value with the threshold of a rule.
 type Comparison string
 
-// Rule is a condition on readings or on silence. An alert is open while the condition holds.
+// Rule is a condition on readings or on silence. An alert opens once the condition has held long enough.
 type Rule struct {
 	Tenant string
 	ID     string // chosen by the client, or computed from the content
