@@ -13,8 +13,8 @@
 //
 // These rules always hold:
 //
-//   - A roll-up equals a recount of the distinct readings that were ever stored. This is true after
-//     retries, crashes, late uploads and concurrent writes, and also after older readings of the
+//   - A roll-up equals a recount of the distinct readings that were stored while roll-ups were on,
+//     without readings that were erased or rewound. This is true after retries, crashes, late uploads and concurrent writes, and also after older readings of the
 //     same hour have expired. The only exceptions are readings that may be copies of deleted
 //     readings, see [Resent], and corrections of hours whose readings were deleted.
 //   - A partial is recomputed from its readings and not incremented, so recomputing it twice is

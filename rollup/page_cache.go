@@ -25,7 +25,7 @@ type pageCache struct {
 	readings store.VersionedReadings // the versions of readings; nil if other processes may change them
 }
 
-// pageKey identifies a query without its limit of arrivals.
+// pageKey identifies a query for the first page without AsOf.
 type pageKey struct {
 	series varve.Series
 	period Period

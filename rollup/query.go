@@ -10,9 +10,9 @@ import (
 const (
 	MaxLimit     = 10_000 // the largest number of roll-ups in a page
 	DefaultLimit = 1_000  // the limit of a query whose limit is 0
-	// pageBytes is the size of the stored items from which a page gets no further period. It has room for
-	// MaxLimit periods of a few fields. In memory, an item needs about three times its size. It is also
-	// the size of recounted partials in memory from which a page gets no further day.
+	// pageBytes is the size of stored items at which a page gets no further period. It has room for
+	// MaxLimit periods of a few fields. In memory, an item needs about three times its size. pageBytes is
+	// also the size of recounted partials in memory at which a page gets no further day.
 	pageBytes = 16 << 20
 )
 

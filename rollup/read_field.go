@@ -23,7 +23,7 @@ type FieldQuery struct {
 // them. They equal the result of Read with the same window, without periods that lack the field.
 //
 // Stored roll-ups are cached if the store implements [store.VersionedItems]. Dirty markers are
-// always read from the store, and periods with dirty hours are never taken from the cache.
+// always read from the store, and periods with dirty hours are read with Read.
 func (r *Reader) ReadField(ctx context.Context, q FieldQuery) (lists [][]FieldRollup, err error) {
 	whole := Query{Series: q.Series, Period: q.Period, Window: q.Window, Fields: []string{q.Field}, Limit: MaxLimit}
 	if err := whole.validate(); err != nil {
