@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/grid"
 )
 
-// The first range covers all event times from 1970 to the beginning of the second range. The last
-// ranges are a week each.
+// The example prints the first and the last range of November 2026. The first range begins in 1970, and the
+// last one is a week.
 func ExamplePolicy_Ranges() {
 	month := grid.MonthOf(time.Date(2026, time.November, 21, 0, 0, 0, 0, time.UTC))
 	ranges := grid.DefaultPolicy().Ranges(month)

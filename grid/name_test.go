@@ -177,7 +177,8 @@ func mutate(rng *rand.Rand, name string) string {
 
 func leftPad(s string, n int) string { return strings.Repeat("0", max(n-len(s), 0)) + s }
 
-// TestParse_ChecksMutatedNames parses names of tables after one or two random changes.
+// TestParse_ChecksMutatedNames parses names of tables after one or two random changes. Parse must accept
+// exactly the changed names that are names of tables.
 func TestParse_ChecksMutatedNames(t *testing.T) {
 	n := 100_000
 	if testing.Short() {

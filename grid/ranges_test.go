@@ -35,11 +35,11 @@ func TestRanges_PartitionsTime(t *testing.T) {
 }
 
 // TestRanges_Widths checks the widths of ranges. The ranges of the month, of the recent weeks
-// before it and of the future after it are one week wide. Before them, widths double, and from
-// 8 weeks on may also quadruple.
+// before it and of the future after it must be one week wide. Before them, widths must double, and
+// from 8 weeks on may also quadruple.
 //
-// Each range is aligned to a multiple of its width, and no width above one week occurs more than
-// twice. Only the first range, which begins in 1970, may end before the oldest time that Doubling
+// Each range must be aligned to a multiple of its width, and no width above one week may occur more
+// than twice. Only the first range, which begins in 1970, may end before the oldest time that Doubling
 // covers.
 func TestRanges_Widths(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
@@ -103,7 +103,7 @@ func TestLocate_AgreesWithRanges(t *testing.T) {
 }
 
 // TestLocate_FindsAllPossibleEvents draws arrivals, and event times from 1970 up to Future after
-// the arrival. A table must exist for each.
+// the arrival. Locate must find a range for each.
 func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 	checkMany(t, func(t *rapid.T) {
 		p := genPolicy().Draw(t, "policy")
@@ -119,7 +119,7 @@ func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 }
 
 // TestRanges_DefaultIsSmall checks that the default policy needs at most 24 tables per arrival
-// month, and has narrow ranges for five years.
+// month. The range from 1970 must end five years before the month, or earlier.
 func TestRanges_DefaultIsSmall(t *testing.T) {
 	p := grid.DefaultPolicy()
 	most := 0
