@@ -57,8 +57,8 @@ func TestAlive_ForeverNeverExpires(t *testing.T) {
 	}
 }
 
-// TestAlive_EndsAtAdd checks that a reading is alive until the time that Add returns, and not
-// afterwards.
+// TestAlive_EndsAtAdd checks that a reading is alive before the time that Add returns, and expired
+// from then on.
 func TestAlive_EndsAtAdd(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		at := func(name string) time.Time {

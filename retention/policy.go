@@ -18,9 +18,9 @@
 //   - The retention of a stream is never longer than the retention of its class. So the end of a
 //     table depends on its class alone.
 //
-// [Policy.Validate] checks the prefix, all classes and all streams, and joins its errors, each with
-// its parameter. Other functions need a valid policy and cannot fail. The package does no I/O and reads no clock. A validated policy
-// must not be changed, so goroutines may share it.
+// [Policy.Validate] checks the prefix, all classes and all streams, and joins its errors, each with its
+// parameter. Other functions need a valid policy and cannot fail. The package does no I/O and reads no
+// clock. A validated policy must not be changed, so goroutines may share it.
 package retention
 
 import (

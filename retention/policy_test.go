@@ -146,8 +146,8 @@ func TestTablePrefix_IdentifiesClass(t *testing.T) {
 	}
 }
 
-// TestRetentionOf_ReturnsShorter checks that the shorter of two retentions applies: of the
-// stream, or of the class whose table has the reading.
+// TestRetentionOf_ReturnsShorter checks that the shorter of two retentions applies. They are the retention
+// of the stream and the retention of the class whose table has the reading.
 func TestRetentionOf_ReturnsShorter(t *testing.T) {
 	p := policy()
 	tests := []struct {
