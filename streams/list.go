@@ -28,8 +28,8 @@ type versionedList struct {
 
 // List returns the streams of a tenant in the order of their names. The caller must not change the list.
 //
-// If the store implements [store.VersionedItems], List reads the items only if the
-// list is not cached or an item may have changed.
+// If the store implements [store.VersionedItems], List reads the items only if the list is not cached or an
+// item may have changed.
 func (r *Registry) List(ctx context.Context, tenant string) ([]Stream, error) {
 	versioned, ok := r.items.(store.VersionedItems)
 	if !ok {

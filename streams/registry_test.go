@@ -81,7 +81,7 @@ func TestGet_ReturnsAllClasses(t *testing.T) {
 }
 
 // TestRegistry_SeparatesTenantsAndNames uses equal names of several tenants, and names that
-// contain each other.
+// contain each other. Each stream must have only its own class.
 func TestRegistry_SeparatesTenantsAndNames(t *testing.T) {
 	r := streams.New(mem.New(nil), newClock().Now)
 	note(t, r, "a", "x", "one")
@@ -95,8 +95,8 @@ func TestRegistry_SeparatesTenantsAndNames(t *testing.T) {
 	wantClasses(t, r, "a", "y", true)
 }
 
-// TestRegister_IsRemembered counts requests. Registering a known stream costs no request.
-// Registering a stream that another process registered costs one read.
+// TestRegister_IsRemembered counts requests. Registering a known stream must cost no request. Registering a
+// stream that another process registered must cost one read.
 func TestRegister_IsRemembered(t *testing.T) {
 	items := &counted{Items: mem.New(nil)}
 	r := streams.New(items, newClock().Now)
@@ -121,7 +121,7 @@ func TestRegister_IsRemembered(t *testing.T) {
 }
 
 // TestGet_RefreshesAfterTenSeconds changes a stream in another registry. Fresh reads must see it
-// immediately, other reads after ten seconds. Unknown streams are read each time.
+// immediately, other reads after ten seconds. Unknown streams must be read each time.
 func TestGet_RefreshesAfterTenSeconds(t *testing.T) {
 	items, c := mem.New(nil), newClock()
 	r, other := streams.New(items, c.Now), streams.New(items, c.Now)

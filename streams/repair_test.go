@@ -10,8 +10,8 @@ import (
 	"github.com/varvedb/varve/streams"
 )
 
-// TestPlanRepairs_ReadsAllStreamsAtOnce plans the repairs of many streams. Every third one is missing, and
-// every third one lacks a row window. One call must read all of them.
+// TestPlanRepairs_ReadsAllStreamsAtOnce plans the repairs of many streams. Of each three streams, one is
+// missing, and another lacks a row window. One read must return all streams.
 func TestPlanRepairs_ReadsAllStreamsAtOnce(t *testing.T) {
 	clock := newClock()
 	items := &counted{Items: mem.New(clock.Now)}
