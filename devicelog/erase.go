@@ -10,9 +10,9 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// FindEntries returns the number of entries of a device in a window, and the keys of their items.
-// The keys of items by state come first. So if a deletion in this order is interrupted,
-// each entry that still has an item has its item by time.
+// FindEntries returns the number of entries of a device in a window, and the keys of their items. The keys
+// of items by state come first. So if a deletion in this order is interrupted, each entry that still has an
+// item has its item by time.
 func FindEntries(ctx context.Context, items store.Items, tenant, device string, w varve.Window) (entries int, keys []store.Key, err error) {
 	for _, prefix := range []string{stateLogPrefix, logPrefix} {
 		q := store.ItemQuery{PK: registry.DevicePK(tenant, device), From: prefix, To: store.PrefixEnd(prefix), Consistent: true}

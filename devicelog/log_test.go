@@ -98,8 +98,8 @@ func TestList_ServesSevenPatterns(t *testing.T) {
 }
 
 // TestAdd_IdentifiesEntries checks that two entries of the same time are both stored. A resent
-// entry is a duplicate, and the first content and arrival stay. After a crash between the two
-// items of an entry, the resent entry completes it.
+// entry must be a duplicate, and the first content and arrival must stay. After a crash between the
+// two items of an entry, the resent entry must complete it.
 func TestAdd_IdentifiesEntries(t *testing.T) {
 	w := newWorld(t)
 	l := devicelog.Entry{Device: "d", Time: noon, State: "WARNING", Message: "a", Operator: "Liz", EscalatedTo: "Sara"}
@@ -172,8 +172,8 @@ func TestAdd_SetsRetention(t *testing.T) {
 }
 
 // TestAdd_KeepsListsEqualUnderFailures resends entries with one id and different states until each
-// is acknowledged, while the store fails. At any moment, lists by state have no entry that other
-// lists lack. Both kinds of lists have every acknowledged entry, and in the end they are equal.
+// is acknowledged, while the store fails. Lists by state must never have an entry that other
+// lists lack. Both kinds of lists must have every acknowledged entry, and must be equal in the end.
 func TestAdd_KeepsListsEqualUnderFailures(t *testing.T) {
 	id, err := varve.ParseID("case-17")
 	must(t, err)

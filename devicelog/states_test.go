@@ -11,7 +11,7 @@ import (
 )
 
 // TestListStates_ReadsOnlyTheirEntries lists several states with a common prefix, the newest entry
-// first. The list needs one query, and reads no entries of other states.
+// first. The list must need one query, and must read no entries of other states.
 func TestListStates_ReadsOnlyTheirEntries(t *testing.T) {
 	w := newWorld(t)
 	for i := range 200 {
