@@ -119,8 +119,8 @@ func TestDelete_RemovesLastSeenRecords(t *testing.T) {
 	})
 }
 
-// TestDelete_SurvivesCrash interrupts a deletion after each step. The next readings register the
-// device, and a second deletion is complete.
+// TestDelete_SurvivesCrash interrupts a deletion after each step. The next readings must register
+// the device, and a second deletion must be complete.
 func TestDelete_SurvivesCrash(t *testing.T) {
 	for seen := range 3 { // number of minutes in which the device was seen
 		for call := int32(1); ; call++ {
@@ -161,7 +161,7 @@ func TestDelete_SurvivesCrash(t *testing.T) {
 }
 
 // TestDelete_RacesWithReadings deletes a device while it sends a reading. The calls of the deletion
-// and of the reading reach the store in many orders. The next readings register the device.
+// and of the reading reach the store in many orders. Later readings must register the device.
 func TestDelete_RacesWithReadings(t *testing.T) {
 	const most = 6
 	for seen := 1; seen <= 2; seen++ {
@@ -207,7 +207,7 @@ func TestDelete_RacesWithReadings(t *testing.T) {
 }
 
 // TestTouch_RegistersDeviceOfOrphanedRecord writes a last-seen record without a device, as a
-// deletion and a crash may leave it. The next process that writes the record registers the device.
+// deletion and a crash may leave it. The next process that writes the record must register the device.
 func TestTouch_RegistersDeviceOfOrphanedRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

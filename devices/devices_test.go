@@ -76,8 +76,8 @@ func TestPut_CreatesOnceUnderConcurrency(t *testing.T) {
 }
 
 // TestPut_FollowsConcurrentChange registers, changes or deletes the device during a call, as
-// another process would. The call is retried after the other change. If the store fails, the call
-// fails without a retry.
+// another process would. The call must be retried after the other change. If the store fails, the
+// call must fail without a retry.
 func TestPut_FollowsConcurrentChange(t *testing.T) {
 	for _, c := range []struct {
 		reason        string
@@ -177,8 +177,8 @@ func (w *world) devices(l devices.Query) (all []devices.Device) {
 }
 
 // TestList_SelectsStatus checks that a list has the devices of its status and tenant, in the
-// order of their names, with pages of any length. The list reflects changes. Its cursors are
-// valid only for the same list.
+// order of their names, with pages of any length. The list must reflect changes. Its cursors
+// must be valid only for the same list.
 func TestList_SelectsStatus(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for i := range 100 {

@@ -22,7 +22,7 @@ func (w *world) lastSeen(device string) time.Time {
 }
 
 // TestTouch_RegistersAtFirstReading checks that the first reading of a device registers it as
-// active. An existing record does not change.
+// active. An existing device must not be replaced.
 func TestTouch_RegistersAtFirstReading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -48,7 +48,7 @@ func TestTouch_RegistersAtFirstReading(t *testing.T) {
 }
 
 // TestTouch_RecordsReadingAfterLateRequest finishes a request of the minute before the current one.
-// The next reading of the same device in the current minute is recorded all the same.
+// The next reading of the same device in the current minute must still be recorded.
 func TestTouch_RecordsReadingAfterLateRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -69,8 +69,8 @@ func TestTouch_RecordsReadingAfterLateRequest(t *testing.T) {
 }
 
 // TestTouch_RecordsArrivalPerMinute checks that the last-seen time depends on arrivals, not on
-// event times. Duplicates count, rejected readings do not. All readings of a device in one minute
-// cost one write.
+// event times. Duplicates must count, and rejected readings must not. All readings of a device in one
+// minute must cost one write.
 func TestTouch_RecordsArrivalPerMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -122,7 +122,7 @@ func TestTouch_NeverDecreasesLastSeen(t *testing.T) {
 }
 
 // TestTouch_AcceptsKnownDevicesDespiteFailure checks that a failing store is reported, and does
-// not delay readings of registered devices. The time is written in the next minute.
+// not delay readings of registered devices. The time must be written in the next minute.
 func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -145,7 +145,7 @@ func TestTouch_AcceptsKnownDevicesDespiteFailure(t *testing.T) {
 }
 
 // TestTouch_RetriesWrites checks that a failed write is retried within the minute, without another
-// reading. It does not overwrite a later time.
+// reading. The retry must not overwrite a later time.
 func TestTouch_RetriesWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// manyDevices returns a reading of each of n devices, twice.
+// manyDevices returns two readings of each of n devices.
 func manyDevices(n int) (readings []varve.Reading) {
 	for round := range 2 {
 		for i := range n {
@@ -25,8 +25,8 @@ func manyDevices(n int) (readings []varve.Reading) {
 }
 
 // TestTouch_RegistersInOneBatch checks that Touch registers all devices in one batch, each once.
-// The batch has their records in selected streams, too. Later readings cost no batch, even in
-// other minutes.
+// The batch has their records in selected streams, too. Later readings must cost no batch, even
+// in other minutes.
 func TestTouch_RegistersInOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -77,8 +77,8 @@ func TestTouch_KeepsExistingDevices(t *testing.T) {
 }
 
 // TestTouch_RejectsNewDevicesIfStoreFails checks that readings of new devices are rejected as
-// unavailable while devices cannot be registered. When they are resent, they are duplicates, and
-// their devices are registered. Readings of registered devices are acknowledged.
+// unavailable while devices cannot be registered. When they are resent, they must be duplicates,
+// and their devices must be registered. Readings of registered devices must be acknowledged.
 func TestTouch_RejectsNewDevicesIfStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

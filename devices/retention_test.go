@@ -48,7 +48,7 @@ func TestRetention_FollowsChangesWithinTTL(t *testing.T) {
 }
 
 // TestPut_ChecksRetentionOfClasses checks that a device's retention may be as long as the classes
-// of its streams allow. The error for a longer retention names a class that allows it.
+// of its streams allow. The error for a longer retention must name a class that allows it.
 func TestPut_ChecksRetentionOfClasses(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	ledger := reading("d", noon)

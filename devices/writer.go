@@ -81,8 +81,8 @@ func (r *Registry) write(ctx context.Context, id recordID, at time.Time) error {
 	return err
 }
 
-// writeFirst creates the last-seen record of a device, unless it exists or the device's item has the same or a
-// later time. If the device is not registered, writeFirst registers it.
+// writeFirst creates the last-seen record of a device, unless it exists or the device's item has the same
+// or a later time. If the device is not registered, writeFirst registers it.
 func (r *Registry) writeFirst(ctx context.Context, id deviceID, it store.Item, at time.Time) error {
 	metadata := metadataKey(id.tenant, id.device)
 	items, err := r.opts.Items.Get(ctx, []store.Key{it.Key, metadata}, true)
