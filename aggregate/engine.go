@@ -133,7 +133,7 @@ func (r *run) insertRanked(d ranked) {
 	}
 	highestFirst := func(a, b ranked) int { return -a.rank.sum().Compare(b.rank.sum()) }
 	i, _ := slices.BinarySearchFunc(r.devices, d, func(a, b ranked) int {
-		return cmp.Or(highestFirst(a, b), -1) // after the devices with an equal value, because devices are added in the order of their names
+		return cmp.Or(highestFirst(a, b), -1) // after equal values, because devices are added in the order of their names
 	})
 	r.devices = slices.Insert(r.devices, i, d)
 	if n := len(r.devices); n > r.q.Top.Devices {

@@ -44,8 +44,8 @@ func TestRun_Examples(t *testing.T) {
 	wantLines(t, &q, w.run(q), " 11-20T00:00 6 door: numbers=0 max=null ignored=1 t: numbers=5 max=1000 ignored=1")
 }
 
-// TestRun_MergesEnds merges devices whose readings alternate. The first and the last value
-// come from different devices.
+// TestRun_MergesEnds merges two devices. The first value is from one device, and the last value from the
+// other. The answer must have both.
 func TestRun_MergesEnds(t *testing.T) {
 	w := newWorld(t)
 	w.close()
