@@ -12,7 +12,7 @@ import (
 )
 
 // TestRun_DropsOnlyArchivedTables retires the tables of a month and checks which of them a run
-// drops. With ArchiveFirst, it drops a table only if the record and the files of its archive permit
+// drops. With ArchiveFirst, the run must drop a table only if the record and the files of its archive permit
 // the drop.
 func TestRun_DropsOnlyArchivedTables(t *testing.T) {
 	missing, changed := errors.New("the catalog of archives is away"), errors.New("part-1.parquet is missing")

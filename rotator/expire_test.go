@@ -94,7 +94,7 @@ func (w *world) runUntilFewer(begin time.Time, than int64) (gone time.Time) {
 }
 
 // checkPromises checks the times of deletion that DeletesAt returns. If nothing may be deleted,
-// these must be zero. checkPromises returns the time for the stream brief.
+// these times must be zero. checkPromises returns the time for the stream brief.
 func (w *world) checkPromises(t *testing.T, begin time.Time, kept time.Duration, deleted bool) time.Time {
 	t.Helper()
 	table := w.tables()[0]

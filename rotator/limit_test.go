@@ -50,7 +50,8 @@ func dropsOf(p *rotator.Plan) (tables []grid.Table) {
 	return tables
 }
 
-// TestPlan_LimitsOnlyPossibleDrops has a table that is in use. It must not use up the limit of drops.
+// TestPlan_LimitsOnlyPossibleDrops plans drops while one table is in use. That table must not use up the
+// limit of drops.
 func TestPlan_LimitsOnlyPossibleDrops(t *testing.T) {
 	var used grid.Table
 	_, r, first := limitedWorld(t, rotator.Options{
@@ -70,8 +71,8 @@ func TestPlan_LimitsOnlyPossibleDrops(t *testing.T) {
 	}
 }
 
-// TestRun_TriesOtherTablesAfterFailedDrop has a table whose drop always fails. The next runs must drop the
-// other tables, and then retry it.
+// TestRun_TriesOtherTablesAfterFailedDrop makes each drop of one table fail. The next runs must drop the
+// other tables, and then retry the failed drop.
 func TestRun_TriesOtherTablesAfterFailedDrop(t *testing.T) {
 	w, r, first := limitedWorld(t, rotator.Options{})
 	broken := errors.New("this table cannot be dropped")

@@ -97,9 +97,9 @@ func (s *situation) lastExpiry(in *store.Info) (time.Time, bool) {
 // TestPlan_DropsExpiredTablesOnly draws policies and tables. A plan may retire a table only if all
 // readings that can be in it have expired.
 //
-// A plan may drop a table only if drops are allowed. The table must be owned, retired, past its
-// grace and minimum age, and not on hold. The number of drops is limited, and the tables that
-// were retired first are dropped first.
+// A plan may drop a table only if drops are allowed. The table must be owned, retired, past its grace and
+// minimum age, and not on hold. The number of drops must not exceed the limit, and the tables that were
+// retired first must be dropped first.
 func TestPlan_DropsExpiredTablesOnly(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSituation(t)
