@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestAlertmanager_ForgetsEndedFirings opens and resolves many alerts. The firings in memory stay few,
-// and many open alerts are scanned only when their number has doubled.
+// TestAlertmanager_ForgetsEndedFirings opens and resolves many alerts. Few firings may stay in
+// memory, and many open alerts may be scanned only when their number has doubled.
 func TestAlertmanager_ForgetsEndedFirings(t *testing.T) {
 	now := time.Date(2026, 11, 18, 12, 0, 0, 0, time.UTC)
 	a, err := NewAlertmanager("http://localhost:9093", "", func() time.Time { return now })

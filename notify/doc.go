@@ -22,7 +22,7 @@
 //
 // Each message has an id, which is the same in every attempt, so that receivers can drop copies.
 //
-// The [Fault] of a failed attempt decides whether and for how long the message is retried. One
-// notifier that fails does not delay the others. If the process dies, another one acquires the lease and continues from
-// the records. A Notifier must be safe for concurrent use.
+// The [Fault] of a failed attempt decides whether and for how long the message is retried. One notifier
+// that fails does not delay the others. If the process dies, another one acquires the lease and continues
+// from the records. A Notifier must be safe for concurrent use.
 package notify

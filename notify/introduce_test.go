@@ -45,7 +45,8 @@ func (r *receiver) received(t *testing.T) (n int) {
 }
 
 // TestSender_AnnouncesOpenAlertsToAddedNotifier opens 1,000 alerts, adds a notifier, and restarts the
-// process while it delivers. The added notifier receives each opening once, and others receive nothing.
+// process while it delivers. The added notifier must receive each opening once, and the first one nothing
+// more.
 func TestSender_AnnouncesOpenAlertsToAddedNotifier(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const count = 1000
@@ -92,7 +93,8 @@ func TestSender_AnnouncesOpenAlertsToAddedNotifier(t *testing.T) {
 }
 
 // TestSender_AnnouncesAlertsOfTimeWithoutNotifiers checks that the first notifier receives the alerts
-// that are open already. It receives a muted alert when the mute ends, and only alerts of its route.
+// that are open already. It must receive a muted alert when the mute ends, and only alerts of its
+// route.
 func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, r := newStore(), &receiver{}
@@ -119,8 +121,8 @@ func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 	})
 }
 
-// TestSender_AnnouncesChangesOfTimeWithoutNotifiers checks that a notifier which was removed for some time
-// learns of the alerts that were opened and resolved in this time.
+// TestSender_AnnouncesChangesOfTimeWithoutNotifiers removes a notifier for some time. When it is added again,
+// it must receive the openings of this time that are still open, and the resolutions of alerts that it knows.
 func TestSender_AnnouncesChangesOfTimeWithoutNotifiers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, r := newStore(), &receiver{}
@@ -145,7 +147,7 @@ func TestSender_AnnouncesChangesOfTimeWithoutNotifiers(t *testing.T) {
 }
 
 // TestSender_AnnouncesUndeliveredOpeningToNotifierAddedAgain removes a notifier that has not received
-// an opening, and adds it again. It receives the opening and the resolution.
+// an opening, and adds it again. It must receive the opening and the resolution.
 func TestSender_AnnouncesUndeliveredOpeningToNotifierAddedAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, up, down := newStore(), &receiver{}, &receiver{}

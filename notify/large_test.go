@@ -28,7 +28,7 @@ func (s *limited) Put(ctx context.Context, it store.Item, conds ...store.Cond) e
 }
 
 // TestSender_CutsLongTexts opens an alert by a text that is long as JSON, with a long threshold. The
-// message has the beginnings of both texts.
+// message must have the beginnings of both texts.
 func TestSender_CutsLongTexts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &receiver{}

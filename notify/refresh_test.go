@@ -104,7 +104,7 @@ func (s *slow) Refresh(ctx context.Context, list []*notify.Message) error {
 }
 
 // TestSender_ResendsInParts checks that many open alerts are resent in several requests, each with a
-// time limit of its own. If one of them fails, the others follow.
+// time limit of its own. If one of them fails, the others must follow.
 func TestSender_ResendsInParts(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &slow{}
@@ -120,7 +120,7 @@ func TestSender_ResendsInParts(t *testing.T) {
 	})
 }
 
-// TestSender_ResendsToManyNotifiers checks that each of many notifiers gets the open alerts again.
+// TestSender_ResendsToManyNotifiers checks that an open alert is resent to each of many notifiers.
 func TestSender_ResendsToManyNotifiers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		var targets []notify.Target
@@ -143,7 +143,8 @@ func TestSender_ResendsToManyNotifiers(t *testing.T) {
 }
 
 // TestSender_DeliversChangeLongAfterFailedOne lets a resolution fail after its outbox entry was
-// written. Hours later, readings resolve the alert, and that resolution has the same version.
+// written. Hours later, readings resolve the alert, and that resolution has the same version. It must be
+// delivered.
 func TestSender_DeliversChangeLongAfterFailedOne(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		r := &forgetful{resent: map[notify.Type]int{}}
@@ -164,8 +165,8 @@ func TestSender_DeliversChangeLongAfterFailedOne(t *testing.T) {
 	})
 }
 
-// TestAlertmanager_SetsEndInFuture checks the ends of alerts. Alertmanager drops an alert whose end has
-// passed, and sends no notification of it.
+// TestAlertmanager_SetsEndInFuture checks the ends of alerts. No end may be before the time of its message,
+// because Alertmanager drops an alert whose end has passed, and sends no notification of it.
 func TestAlertmanager_SetsEndInFuture(t *testing.T) {
 	var got []struct {
 		Labels, Annotations map[string]string

@@ -27,7 +27,7 @@ func process(t *testing.T, s store.Store, holder string, r notify.Notifier) *wor
 }
 
 // TestSender_DeliversOnceInManyProcesses checks that one of two processes delivers. If this process
-// stops, the other one continues.
+// stops, the other one must continue.
 func TestSender_DeliversOnceInManyProcesses(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, r := newStore(), &receiver{}

@@ -103,7 +103,8 @@ func TestWebhook_ClassifiesAnswers(t *testing.T) {
 	}
 }
 
-// TestWebhook_HidesURLInErrors checks errors of connections. URLs of receivers may have secrets.
+// TestWebhook_HidesURLInErrors checks errors of connections. They must not contain the path of the URL,
+// which may be a secret.
 func TestWebhook_HidesURLInErrors(t *testing.T) {
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()

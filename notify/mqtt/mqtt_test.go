@@ -50,7 +50,8 @@ func send(t *testing.T, n *mqtt.Notifier, m *notify.Message) error {
 	return n.Send(ctx, m)
 }
 
-// TestNotifier_PublishesAndReconnects checks messages before and after a restart of the broker.
+// TestNotifier_PublishesAndReconnects sends messages before and after a restart of the broker. The broker
+// must receive them.
 func TestNotifier_PublishesAndReconnects(t *testing.T) {
 	s, address, received := start(t, "127.0.0.1:0")
 	n, err := mqtt.New(mqtt.Options{URL: "mqtt://" + address, Topic: "site/alerts", User: "varve", Password: "secret"})
