@@ -16,10 +16,10 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // resolve resolves the open alerts of device d by hand.
 func (w *world) resolve() {
@@ -90,7 +90,7 @@ func TestCut_KeepsResolutionByHand(t *testing.T) {
 }
 
 // TestInterruptedCut_KeepsResolutionByHand repeats each cut, and makes a different write fail each
-// time. Rejected readings are resent immediately, or after all others.
+// time. Rejected readings are resent immediately, or after all others. The alerts must be the wanted ones.
 func TestInterruptedCut_KeepsResolutionByHand(t *testing.T) {
 	for _, c := range cuts {
 		for i := range 4 {

@@ -72,8 +72,8 @@ func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 }
 
 // TestAlertIDs_StayValid sends readings in any order, while the registry fails. Each id that was
-// once listed stays valid. It leads to a listed alert that shares readings with the extent of the
-// old alert, if such an alert exists.
+// once listed must stay valid. It must lead to a listed alert that shares readings with the extent of
+// the old alert, if such an alert exists.
 func TestAlertIDs_StayValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)
@@ -120,7 +120,7 @@ func TestAlertIDs_StayValid(t *testing.T) {
 }
 
 // TestLate_IsEqualInAnyOrder sends readings in several orders, in writes of any size, with
-// duplicates. Whether an alert is late does not depend on the order.
+// duplicates. Whether an alert is late must not depend on the order.
 func TestLate_IsEqualInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		var all []varve.Reading

@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // TestResolveAlert_HoldsWhileConditionHolds checks that late readings do not reopen a resolved
-// alert. After the condition has failed, a new alert can open.
+// alert. After the condition has failed, a new alert must open.
 func TestResolveAlert_HoldsWhileConditionHolds(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	w.rule(above(5, 0))
@@ -58,7 +58,7 @@ func TestResolveAlert_HoldsWhileConditionHolds(t *testing.T) {
 }
 
 // TestAlerts_ListNewestFirst lists the alerts of a device, and of a severity across devices, page
-// by page.
+// by page. The newest alert must be first.
 func TestAlerts_ListNewestFirst(t *testing.T) {
 	w := newWorld(t)
 	w.rule(above(5, 0))

@@ -74,7 +74,7 @@ func twoProcesses(rt *rapid.T, t testing.TB) (*world, []*alerts.Monitor) {
 
 // TestInterruptedJoin_IsCompletedByResentReading joins more episodes than one write can change, and
 // makes a write after the first one fail. Once a reading is resent, from the start or the middle of the
-// joined episode, one episode remains.
+// joined episode, one episode must remain.
 func TestInterruptedJoin_IsCompletedByResentReading(t *testing.T) {
 	const episodes = 2001
 	var apart, between []varve.Reading

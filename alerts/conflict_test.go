@@ -10,10 +10,10 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // named returns a reading with an id that the client chose.
 func named(second int, v int64) varve.Reading {
@@ -27,7 +27,7 @@ func named(second int, v int64) varve.Reading {
 }
 
 // TestConflict_CountsStoredValues resends readings with other values under the same id. The
-// alerts follow from the stored values.
+// alerts must follow from the stored values.
 func TestConflict_CountsStoredValues(t *testing.T) {
 	bare := named(40, 0)
 	bare.Fields = []varve.Field{{Name: "w", Value: varve.IntValue(1)}}

@@ -16,8 +16,9 @@ func (w *world) editStream(r alerts.Rule, stream string) {
 	must(w.t, err)
 }
 
-// TestEditRule_FindsEarlierSilence lets a device report once to a stream, before a deadman rule on
-// another stream is edited to apply to it. The last arrival is only in the tables.
+// TestEditRule_FindsEarlierSilence lets a device report once to a stream, before a deadman rule on another
+// stream is edited to apply to it. The last arrival is only in the tables, and the rule must open an alert
+// for the silence since then.
 func TestEditRule_FindsEarlierSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -39,7 +40,7 @@ func TestEditRule_FindsEarlierSilence(t *testing.T) {
 }
 
 // TestEditRule_IgnoresOutdatedLastSeen edits a deadman rule to apply to another stream, and back. The
-// device reports all the time, but its last-seen time was not recorded meanwhile.
+// device reports all the time, but its last-seen time was not recorded meanwhile. No alert may open.
 func TestEditRule_IgnoresOutdatedLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

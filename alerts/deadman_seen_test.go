@@ -46,7 +46,7 @@ func (w *world) checks(minutes int, each func(minute int)) string {
 }
 
 // TestObserve_RecordsLastSeenForDeadmanRules checks that last-seen times in a stream are recorded
-// once a minute. This happens only for the streams and devices of deadman rules in force.
+// once a minute. This must happen only for the streams and devices of deadman rules in force.
 func TestObserve_RecordsLastSeenForDeadmanRules(t *testing.T) {
 	for _, c := range []struct {
 		reason string
@@ -103,7 +103,7 @@ func TestDeadman_CountsDuplicatesAsReports(t *testing.T) {
 }
 
 // TestNewDeadmanRule_ReadsTablesOnce checks that earlier readings are found in the tables, once.
-// The alert may open late by the length of a request, but never early. No alert opens for a
+// The alert may open late by the length of a request, but never early. No alert may open for a
 // device without readings in the stream.
 func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 	for _, c := range []struct {
@@ -136,7 +136,7 @@ func TestNewDeadmanRule_ReadsTablesOnce(t *testing.T) {
 }
 
 // TestRecreatedDeadmanRule_IgnoresOldLastSeen deletes a rule and recreates it later. In between,
-// last-seen times are not recorded. Last-seen times from the first rule do not make a device
+// last-seen times are not recorded. Last-seen times from the first rule must not make a device
 // silent under the second.
 func TestRecreatedDeadmanRule_IgnoresOldLastSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestRecreatedDeadmanRule_DropsDeviceStates(t *testing.T) {
 }
 
 // TestDeadman_AllowsForClockSkewOfRule uses a rule whose creation time is too early. For readings
-// before its real creation, the tables are still read.
+// before its real creation, the tables must still be read.
 func TestDeadman_AllowsForClockSkewOfRule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -227,7 +227,7 @@ func TestDeadman_IgnoresDevicesOfOtherStreams(t *testing.T) {
 }
 
 // TestInterruptedSweep_IsCompletedByNext makes the writes of a sweep fail after a silent device has
-// reported. The next sweep resolves the alert.
+// reported. The next sweep must resolve the alert.
 func TestInterruptedSweep_IsCompletedByNext(t *testing.T) {
 	for _, prefix := range []string{"RUN#", "ALERT#"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -320,7 +320,7 @@ func TestSweep_AllowsForLaggingLists(t *testing.T) {
 }
 
 // TestSweep_ContinuesAfterFailedDevices checks that failed devices do not stop a sweep, and that
-// its error names one of them. If all devices fail, the sweep ends early.
+// its error names one of them. If all devices fail, the sweep must end early.
 func TestSweep_ContinuesAfterFailedDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	r := w.rule(alerts.Rule{Kind: alerts.Deadman, For: 10 * time.Minute, Severity: alerts.Info})

@@ -143,8 +143,8 @@ func TestDeadman_StaysWithCheckingProcess(t *testing.T) {
 }
 
 // TestDeadman_RereadsTablesAfterTakeover covers a device that existed when the rule was added, and has
-// sent nothing to the rule's stream. After a takeover, the new process reads the tables for this
-// device once. For devices that were registered after the rule, no process reads the tables.
+// sent nothing to the rule's stream. After a takeover, the new process must read the tables for
+// this device once. For devices that were registered after the rule, no process may read the tables.
 func TestDeadman_RereadsTablesAfterTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

@@ -171,7 +171,7 @@ func TestCheckDeadman_SkipsWhileRunning(t *testing.T) {
 }
 
 // TestDeadmanOfDevice_SkipsInactiveDevices covers devices that are not registered or not active.
-// They do not stop the evaluation of other rules. Once such a device is active, its alert opens.
+// They must not stop the evaluation of other rules. Once such a device is active, its alert must open.
 func TestDeadmanOfDevice_SkipsInactiveDevices(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	for _, device := range []string{"unknown", "mended", "off", "z"} {

@@ -204,8 +204,8 @@ func (v *evaluator) addForward(one *sample) bool {
 
 // resume continues the recorded episode that covers the next sample, if the reading at its start is missing
 // and the next sample is the first one after the start. The reading may be deleted, or its correction may
-// lack the field.
-// Otherwise a second episode would begin at the sample. readBack does the same for starts before lo.
+// lack the field. Otherwise a second episode would begin at the sample. readBack does the same for starts
+// before lo.
 func (v *evaluator) resume(next varve.Position) {
 	in := v.recorded.covering(next)
 	if in == nil || v.stored[in.start] || in.start.Compare(v.lo) < 0 || v.reached.Compare(in.start) > 0 {

@@ -127,9 +127,9 @@ func TestEvaluate_RemovesEpisodeThatEndsBeforeItsOpening(t *testing.T) {
 	}
 }
 
-// TestEvaluate_StepsEqualWholeEvaluation adds samples in any order. After each one, it applies
-// the plan to the records in memory. The records are then equal to the episodes that one
-// evaluation of all samples finds.
+// TestEvaluate_StepsEqualWholeEvaluation adds samples in any order. After each one, it applies the plan to
+// the records in memory. In the end, the records must equal the episodes that one evaluation of all samples
+// finds.
 func TestEvaluate_StepsEqualWholeEvaluation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rule := &Rule{For: time.Duration(rapid.IntRange(0, 4).Draw(t, "for")) * time.Second, Gap: NoGap}
@@ -192,7 +192,8 @@ func (s *heldSamples) from(p varve.Position, yield func(*sample) bool) error {
 }
 
 // TestEvaluate_FindsLongEpisodeInConstantMemory evaluates a new rule whose condition has long held.
-// The evaluation reads the episode once, and its beginning once more.
+// The evaluation must read the episode once and its beginning once more, and must not need more memory for a
+// longer episode.
 func TestEvaluate_FindsLongEpisodeInConstantMemory(t *testing.T) {
 	const wait = 60
 	usage := func(n int) uint64 {

@@ -18,10 +18,10 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 func (w *world) rule(r alerts.Rule) alerts.Rule {
 	w.t.Helper()
@@ -178,8 +178,8 @@ func expected(readings []varve.Reading, threshold int64, held, gap time.Duration
 
 // TestShuffledArrivals_EndWithSameAlerts sends readings in any order and in any writes, through one
 // process or two. Some are duplicates, and some have other values than the stored ones. Writes to
-// the registry fail at random, and rejected readings are resent until they are accepted. The alerts
-// are then the same as if the stored readings had arrived in the order of event time.
+// the registry fail at random, and rejected readings are resent until they are accepted. In the
+// end, the alerts must be the same as if the stored readings had arrived in the order of event time.
 func TestShuffledArrivals_EndWithSameAlerts(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		w, processes := twoProcesses(rt, t)
@@ -261,7 +261,7 @@ func shownReadings(rs []varve.Reading) (all []string) {
 }
 
 // TestConcurrentArrivals_EndWithSameAlerts lets many writers send readings through two processes. In
-// the end, the alerts are the same as if the readings had arrived in the order of event time.
+// the end, the alerts must be the same as if the readings had arrived in the order of event time.
 func TestConcurrentArrivals_EndWithSameAlerts(t *testing.T) {
 	for round := range 20 {
 		w := newWorld(t)

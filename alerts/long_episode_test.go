@@ -9,13 +9,13 @@ import (
 	"github.com/varvedb/varve/alerts"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
-// TestLongEpisode_IsNotReadToItsEnds extends, ends and splits a long episode. Each write reads
-// only a part of the episode.
+// TestLongEpisode_IsNotReadToItsEnds extends, ends and splits a long episode. Each write must
+// read only a part of the episode.
 func TestLongEpisode_IsNotReadToItsEnds(t *testing.T) {
 	const n = 20_000
 	w := newWorld(t)

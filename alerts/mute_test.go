@@ -27,8 +27,8 @@ func TestMute_RefusesYear10000(t *testing.T) {
 	must(t, err)
 }
 
-// TestRules_RecoverFromYear10000 edits and unmutes a rule whose mute ends in the year 10000: earlier versions
-// stored such ends.
+// TestRules_RecoverFromYear10000 reads and unmutes a rule whose mute ends in the year 10000. Earlier versions
+// stored such ends. Both calls must succeed.
 func TestRules_RecoverFromYear10000(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()
 	hot := above(5, 0)

@@ -10,8 +10,8 @@ import (
 )
 
 // TestNewerWrite_IsNotReadBack checks that a single process does not read back the samples of a
-// newer write, whatever their order in the write. It reads stored samples if a reading is older or
-// a duplicate, or if the write begins inside an episode.
+// newer write, whatever their order in the write. It must read stored samples if a reading is older
+// or a duplicate, or if the write begins inside an episode.
 func TestNewerWrite_IsNotReadBack(t *testing.T) {
 	w := newWorld(t, atomically)
 	w.rule(gapped(5, 0, 0))

@@ -15,8 +15,8 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestObserve_RegistersDevicesOfEachTenant covers one write with readings of several tenants. If
-// all readings are rejected, no rules are read.
+// TestObserve_RegistersDevicesOfEachTenant covers one write with readings of several tenants.
+// Each device must be registered for its tenant. If all readings are rejected, no rules may be read.
 func TestObserve_RegistersDevicesOfEachTenant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)

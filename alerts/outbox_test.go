@@ -24,8 +24,8 @@ func (w *world) entries() map[string]int64 {
 }
 
 // TestOutbox_HasEntryForEveryChange interrupts the evaluation of late readings before each of its
-// writes. After each interruption, every alert that was changed has an entry with its version or a
-// later one.
+// writes. After each interruption, every alert that was changed must have an entry with its version
+// or a later one.
 func TestOutbox_HasEntryForEveryChange(t *testing.T) {
 	for died := 0; ; died++ {
 		w := newWorld(t, delivering)

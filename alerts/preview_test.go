@@ -128,7 +128,8 @@ func TestPreview_BoundsReadings(t *testing.T) {
 	invalid(t, err, "from", "more than 1000000 readings")
 }
 
-// TestPreview_HasLastAlerts previews a rule that would have opened many alerts of two devices.
+// TestPreview_HasLastAlerts previews a rule that would have opened many alerts of two devices. The
+// preview must have the last alerts, and the number of all.
 func TestPreview_HasLastAlerts(t *testing.T) {
 	w := newWorld(t)
 	const each = 2 * alerts.MaxPreviewAlerts

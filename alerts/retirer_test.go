@@ -12,15 +12,15 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 func (w *world) open() int { return len(w.alerts(alerts.AlertList{State: alerts.Open})) }
 
-// TestDeleteRule_ResolvesDeadmanAlerts resolves the alerts of 64 silent devices. The alerts of
-// another rule stay open.
+// TestDeleteRule_ResolvesDeadmanAlerts deletes a rule with alerts of 64 silent devices. These alerts must be
+// resolved, and the alert of another rule must stay open.
 func TestDeleteRule_ResolvesDeadmanAlerts(t *testing.T) {
 	w := newWorld(t)
 	for i := range 64 {
@@ -42,8 +42,8 @@ func TestDeleteRule_ResolvesDeadmanAlerts(t *testing.T) {
 }
 
 // TestRetirement_IsResumedAfterFailure deletes a rule, and makes a different write fail each time.
-// ResolveRetired continues until all alerts are resolved and the item of the rule is deleted. It also
-// resolves alerts that a process with outdated rules opens.
+// ResolveRetired must resolve all alerts, and must delete the item of the rule. It must also resolve alerts
+// that a process with outdated rules opens.
 func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 	for nth := 1; ; nth++ {
 		w := newWorld(t)
@@ -86,7 +86,7 @@ func TestRetirement_IsResumedAfterFailure(t *testing.T) {
 }
 
 // TestEditRule_KeepsAlertsForNewSeverity checks that alerts stay open if only the severity changes.
-// If the condition changes, the rule is evaluated as a new one.
+// If the condition changes, the rule must be evaluated as a new one.
 func TestEditRule_KeepsAlertsForNewSeverity(t *testing.T) {
 	for _, c := range []struct {
 		reason string

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // slow is a store that calls the function "do" once, after it has read some items and before it
 // returns them.
@@ -51,7 +51,7 @@ func newSlow(t *testing.T) (*world, *slow) {
 }
 
 // TestRuleCache_DropsRulesChangedWhileRead checks that a rule is in force in this process from its
-// creation to its deletion. The rule is in force even if the rules are being read at either moment.
+// creation to its deletion. The rule must be in force even if the rules are being read at either moment.
 func TestRuleCache_DropsRulesChangedWhileRead(t *testing.T) {
 	w, s := newSlow(t)
 	r := above(5, 0)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestRetirements_SurviveText formats retirements as text, and parses the text. The first one belongs
-// to a rule of an early version, which has no generation.
+// TestRetirements_SurviveText formats retirements as text, and parses the text. The result must be
+// equal. The first retirement is of an early version of Varve, and has no generation.
 func TestRetirements_SurviveText(t *testing.T) {
 	at := time.Date(2026, 11, 16, 12, 0, 0, 0, time.UTC)
 	want := []retirement{{reason: ByRuleChanged, at: at, passed: true}, {generation: "c1", reason: ByRuleDeleted, at: at.Add(time.Second)}}

@@ -11,10 +11,10 @@ import (
 	"github.com/varvedb/varve/registry/registrytest"
 )
 
-// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts:
-// Since, OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is
-// open, and begins with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and
-// ByRuleChanged, it is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
+// The tests write alerts as text, such as "1-4-6 8-8-gap10 12-12-". Each alert has three parts: Since,
+// OpenedAt and ResolvedAt, in seconds after noon. The third part is empty if the alert is open, and begins
+// with "gap" if a gap ended the episode. For the reasons ByHand, ByRuleDeleted and ByRuleChanged, that part
+// is "hand", "deleted" or "changed". A final "L" marks a late alert. See world.summary.
 
 // TestRules_ListEachRuleOnce covers adding a rule twice, conflicts, other tenants and deletion.
 func TestRules_ListEachRuleOnce(t *testing.T) {
@@ -191,8 +191,8 @@ func TestRule_AppliesToStreamAndDevice(t *testing.T) {
 }
 
 // TestRule_IsInForceAfterTenSeconds checks that many writes without a rule read the registry only
-// once. Then it adds a rule in another process. After ten seconds, the rule is in force in the
-// first process, too.
+// once. Then it adds a rule in another process. After ten seconds, the rule must be in force in
+// the first process, too.
 func TestRule_IsInForceAfterTenSeconds(t *testing.T) {
 	w := newWorld(t)
 	other, _ := w.process(w.options)

@@ -55,7 +55,8 @@ func TestWrites_HaveDistantParts(t *testing.T) {
 	}
 }
 
-// TestWrites_JoinClosestParts adds more distant readings than a write may have parts.
+// TestWrites_JoinClosestParts adds more distant readings than a write may have parts. The closest parts
+// must be joined.
 func TestWrites_JoinClosestParts(t *testing.T) {
 	const day = int(farApart / 1e9)
 	var w writes

@@ -10,7 +10,7 @@ import (
 )
 
 // TestObserve_ReadsNoReadingsBetweenDistantReadings sends an old and a new reading in one write. The
-// readings between them are not read, whether or not an alert is open.
+// readings between them must not be read, whether or not an alert is open.
 func TestObserve_ReadsNoReadingsBetweenDistantReadings(t *testing.T) {
 	const count, every = 5000, 10
 	for _, c := range []struct {
