@@ -51,9 +51,9 @@ func (emptySource) ScanCopies(context.Context, varve.Series, varve.Window, store
 	return nil
 }
 
-// TestTablesInUse_NamesDirtyDays checks which tables are in use because of a dirty marker. The
-// range of the table must include the dirty hour. Its arrival month must not be later than the
-// marker's arrival day. A retired table must have been retired on that day or later.
+// TestTablesInUse_NamesDirtyDays checks which retired tables are in use because of a dirty marker. Exactly
+// the tables that meet three conditions must be in use. The range includes the dirty hour, the arrival month
+// is not later than the marker's arrival day, and the retirement was on that day or later.
 func TestTablesInUse_NamesDirtyDays(t *testing.T) {
 	w := newWorld(t)
 	hour, arrived := time.Date(2026, 11, 10, 5, 0, 0, 0, time.UTC), time.Date(2026, 12, 5, 13, 0, 0, 0, time.UTC)

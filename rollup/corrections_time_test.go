@@ -59,6 +59,7 @@ func TestRecount_CorrectionsTakeLinearTime(t *testing.T) {
 }
 
 // TestRecount_CorrectionsEndWithContext ends a recount whose context was canceled after the last reading.
+// The recount must fail.
 func TestRecount_CorrectionsEndWithContext(t *testing.T) {
 	c := correctedRecount(t, 10, time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())

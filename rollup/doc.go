@@ -14,9 +14,10 @@
 // These rules always hold:
 //
 //   - A roll-up equals a recount of the distinct readings that were stored while roll-ups were on,
-//     without readings that were erased or rewound. This is true after retries, crashes, late uploads and concurrent writes, and also after older readings of the
-//     same hour have expired. The only exceptions are readings that may be copies of deleted
-//     readings, see [Resent], and corrections of hours whose readings were deleted.
+//     without readings that were erased or rewound. This is true after retries, crashes, late uploads
+//     and concurrent writes, and also after older readings of the same hour have expired. The only
+//     exceptions are readings that may be copies of deleted readings, see [Resent], and corrections of
+//     hours whose readings were deleted.
 //   - A partial is recomputed from its readings and not incremented, so recomputing it twice is
 //     harmless. Readings that arrive on a later day belong to another partial. So a partial can
 //     outlive the readings from which it was computed.

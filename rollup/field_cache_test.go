@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve/decimal"
 )
 
-// TestFieldCache_CountsLongSums checks the size of roll-ups whose sums have many digits. Such a
-// roll-up needs several times the memory of a roll-up with a short sum.
+// TestFieldCache_CountsLongSums checks the size of roll-ups whose sums have many digits. It must be larger
+// than for short sums, because such a roll-up needs several times the memory.
 func TestFieldCache_CountsLongSums(t *testing.T) {
 	var long Field
 	for _, text := range []string{"1" + strings.Repeat("0", 30), "0.1234567890123456"} {

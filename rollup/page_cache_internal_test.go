@@ -9,6 +9,7 @@ import (
 )
 
 // TestPageCache_BoundsMemory fills a cache with pages that have long lists of fields as keys, or long ids.
+// The cache must stay within its limit.
 func TestPageCache_BoundsMemory(t *testing.T) {
 	const limit, long = 1 << 20, 60_000
 	c := cache[pageKey, *cachedPage]{limit: limit}

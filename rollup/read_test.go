@@ -74,7 +74,7 @@ func TestRead_HourEmptiedBeforeDay(t *testing.T) {
 
 // TestRead_EarlierCopyStoredDuringRead stores a copy with an earlier arrival during a read. The write
 // stops before one of its calls of the store, and continues at one of the read's calls, in all
-// combinations.
+// combinations. The read must count the reading once.
 func TestRead_EarlierCopyStoredDuringRead(t *testing.T) {
 	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
 		for write := range 5 {
