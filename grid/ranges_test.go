@@ -119,7 +119,7 @@ func TestLocate_FindsAllPossibleEvents(t *testing.T) {
 }
 
 // TestRanges_DefaultIsSmall checks that the default policy needs at most 24 tables per arrival
-// month. The range from 1970 must end five years before the month, or earlier.
+// month. The range from 1970 must end about five years before the month, or earlier.
 func TestRanges_DefaultIsSmall(t *testing.T) {
 	p := grid.DefaultPolicy()
 	most := 0

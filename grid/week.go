@@ -30,8 +30,8 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-// Range is a half-open range of event time in Unix seconds, [Start, End). In a table, both are
-// Mondays at 00:00 UTC, except that Start may be 0.
+// Range is a half-open range of event time in Unix seconds, [Start, End). In a table, both ends
+// are Mondays at 00:00 UTC, except that Start may be 0.
 type Range struct {
 	Start, End int64
 }
