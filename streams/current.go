@@ -21,9 +21,9 @@ type sharedRead struct {
 // be nil.
 type sharedReads struct{ begun, next *sharedRead }
 
-// Current returns a stream and the version of the catalog. The argument "version" is the key of the
-// item with the catalog's version. Both are read in one request that begins after the call.
-// Concurrent calls share a request.
+// Current returns a stream and the version of the catalog. The argument "version" is the key of the item
+// with the catalog's version. Both are read in one request that begins after the call. A stream whose item
+// is missing is then recovered from the tables. Concurrent calls share a request.
 func (r *Registry) Current(ctx context.Context, tenant, stream string, version store.Key) (Stream, string, error) {
 	k := id{tenant, stream}
 	for {

@@ -66,7 +66,7 @@ func TestRegister_ConcurrentRegistries(t *testing.T) {
 	wantClasses(t, r, "acme", "y", true, classes...)
 }
 
-// TestRegistry_MatchesModel compares random calls of several registries with a map.
+// TestRegistry_MatchesModel compares the results of random calls of several registries with a map.
 func TestRegistry_MatchesModel(t *testing.T) {
 	name, class := rapid.SampledFrom([]string{"x", "y"}), rapid.SampledFrom([]string{"a", "b", "c", "d"})
 	rapid.Check(t, func(rt *rapid.T) {

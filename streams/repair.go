@@ -54,8 +54,8 @@ func (r *Registry) PlanRepairs(ctx context.Context, found []store.StreamLayout) 
 	return plan, nil
 }
 
-// merge extends the classes, the row window and the shards of the stream, so that they cover what was
-// found in tables.
+// merge extends the classes, the row window and the shards of the stream, so that they include a layout
+// that was found in tables.
 func (s *Stream) merge(found *store.StreamLayout, classOf func(prefix string) (string, bool)) {
 	for _, prefix := range found.Prefixes {
 		if class, ok := classOf(prefix); ok {
