@@ -67,9 +67,9 @@ func (f *found) head(limit int) found {
 	return found{f.items[:n], lastOf(f.items[:n]), len(f.items) > n}
 }
 
-// sortStates reads the entries of a device's states with one ordered query, and sorts those in the
-// range of iq by time. It returns nil if the device has more than maxByState entries in these
-// states.
+// sortStates reads the entries of a device by state with one ordered query. It selects the states whose
+// keys begin with the prefix, and sorts the entries in the range of iq by time. It returns nil if the
+// device has more than maxByState entries in the selected states.
 func (l *Log) sortStates(ctx context.Context, iq store.ItemQuery, prefix string) (*found, error) {
 	page, err := l.opts.Items.Query(ctx, store.ItemQuery{
 		PK: iq.PK, From: prefix, To: store.PrefixEnd(prefix), Limit: maxByState, Consistent: true,
