@@ -226,9 +226,9 @@ func openDisk(t *testing.T) *local.Store {
 	return disk
 }
 
-// TestList_ScalesToManyDevices checks that a list has all of 30,000 active devices, in
-// order. The devices are spread over 16 partitions of the index of statuses. No partition exceeds its share by
-// more than a tenth.
+// TestList_ScalesToManyDevices checks that a list has all of 30,000 active devices, in order. The devices
+// are spread over 16 partitions of the index of statuses. No partition may exceed its share by more than a
+// tenth.
 func TestList_ScalesToManyDevices(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 30,000 devices to a disk")

@@ -88,9 +88,9 @@ func (s *lastSeen) unique(fresh []recordID) (all map[recordID]written, first []r
 	return all, first
 }
 
-// touch marks records as touched in the current minute. A record that was not touched in it before becomes
-// pending, unless it was written with the time "now". A request of an earlier minute marks no records,
-// because later readings of the current minute must still be recorded.
+// touch marks records as touched in the current minute. A record that was not yet touched in this minute
+// becomes pending, unless it was written with the time "now". A request of an earlier minute marks no
+// records, because later readings of the current minute must still be recorded.
 func (s *lastSeen) touch(now time.Time, records map[recordID]written) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

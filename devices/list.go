@@ -82,8 +82,8 @@ type Query struct {
 	Cursor string
 }
 
-// List returns a page of devices. A device that matches the query, with the same status, from the
-// first page to the last is on one of the pages.
+// List returns a page of devices. If a device matches the query, and its status does not change from
+// the first page to the last, it is on one of the pages.
 func (r *Registry) List(ctx context.Context, q Query) (registry.Page[Device], error) {
 	var none registry.Page[Device]
 	statuses := Statuses()

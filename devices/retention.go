@@ -15,7 +15,7 @@ import (
 
 // In most deployments, no device has a retention of its own, and queries should not need an
 // additional request. So if a tenant has or had such a device, an item marks the tenant. The item
-// is written before the device. Only queries of these tenants read the device.
+// is written before the device. Only queries of marked tenants read the device.
 
 func overridesKey(tenant string) store.Key {
 	return store.Key{PK: registry.TenantPK(tenant), SK: "DEVICE_RETENTION"}
