@@ -40,7 +40,7 @@ type DeviceCount struct {
 }
 
 // Count counts the selected readings of each device. The numbers are exact, except for damaged rows
-// that SkipDamaged omits.
+// that SkipDamaged omits, and tables that Coverage lists as missing.
 //
 // If Source is FromReadings, Count counts only readings that are not expired. If Source is
 // FromRollups, it also counts expired readings. Then each end of the window must be at a whole hour or

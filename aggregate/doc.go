@@ -23,6 +23,6 @@
 //
 // If a query is invalid or exceeds a limit such as [MaxValues], the error has the kind
 // [varve.Invalid]. If the read of one device fails, the whole query fails, and may be retried. So
-// an answer is complete, except for damaged rows that the query skips. An Engine is safe for
-// concurrent use.
+// an answer is complete, except for damaged rows that the query skips, and tables that the coverage
+// lists as missing. An Engine is safe for concurrent use.
 package aggregate

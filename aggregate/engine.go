@@ -42,7 +42,7 @@ type Answer struct {
 }
 
 // Run computes the answer to a query. If the read of one device fails, Run fails. So an answer is
-// complete, except for damaged rows that SkipDamaged omits.
+// complete, except for damaged rows that SkipDamaged omits, and tables that Coverage lists as missing.
 func (e *Engine) Run(ctx context.Context, q Query) (*Answer, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err

@@ -143,8 +143,8 @@ func compareRows(t *rapid.T, w *world, q *aggregate.Query, s *oracleStep, names 
 	}
 }
 
-// TestTop_EqualsRanking compares the order of a ranking with the value of each device in one
-// bucket over all time.
+// TestTop_EqualsRanking sorts the devices by their values in one bucket over all time. The ranking must have
+// the first of them, in the same order.
 func TestTop_EqualsRanking(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
@@ -185,8 +185,8 @@ func TestTop_EqualsRanking(t *testing.T) {
 	})
 }
 
-// TestFill_EqualsBruteForce compares a filled answer with the answer to the same query without
-// fill.
+// TestFill_EqualsBruteForce computes missing values from the answer to a query without fill. The filled
+// answer must have the same values.
 func TestFill_EqualsBruteForce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWorld(t)
