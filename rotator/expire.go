@@ -73,9 +73,9 @@ func (r *Rotator) deleteExpired(ctx context.Context, check func(context.Context)
 	return joinFirst(errs)
 }
 
-// DeletesAt returns the approximate time at which an expired reading of a table is deleted. That is a
-// day after the reading may be deleted, or the drop of the table if the table is retired before. The
-// argument "last" is the later of the event time and the arrival of the reading. The zero time means
+// DeletesAt returns the approximate time at which an expired reading of a table is deleted. That is a day
+// after the reading may be deleted. If the table is retired before, it is the time of the drop.
+// The argument "last" is the later of the event time and the arrival of the reading. The zero time means
 // that no deletion is planned, for example because the table is on hold or must be archived first.
 func (r *Rotator) DeletesAt(in *store.Info, stream string, last time.Time) time.Time {
 	p := r.opts.Policy

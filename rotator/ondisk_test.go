@@ -12,7 +12,7 @@ import (
 
 // TestScheduleOf_BoundsTimeOnDisk computes the longest time for which a reading is on disk, at a
 // retention of 7 days and the default settings. docs/operations.md has these figures. The reading
-// arrives when a month of 31 days begins. It stays for 31 days until the end of the month, 2 days of
+// arrives when a month of 31 days begins. It must stay for 31 days until the end of the month, 2 days of
 // margin, 7 days of retention, and 7 days of grace.
 func TestScheduleOf_BoundsTimeOnDisk(t *testing.T) {
 	p := rotator.Policy{

@@ -42,7 +42,7 @@ type Options struct {
 	ExpireGrace time.Duration
 	// Archived returns a function that reports why a table has no verified archive, or "" if it has
 	// one. CheckArchive compares the files of an archive with its record, immediately before the table
-	// is dropped. With Policy.ArchiveFirst, no table is dropped unless both are set and permit it.
+	// is dropped. With Policy.ArchiveFirst, a table is dropped only if both are set and permit it.
 	Archived     func(context.Context) (func(grid.Table) string, error)
 	CheckArchive func(context.Context, *store.Info) error
 	Events       Events
