@@ -45,8 +45,8 @@ func (r *receiver) received(t *testing.T) (n int) {
 }
 
 // TestSender_AnnouncesOpenAlertsToAddedNotifier opens 1,000 alerts, adds a notifier, and restarts the
-// process while it delivers. The added notifier must receive each opening once, and the first one nothing
-// more.
+// process while it delivers. The added notifier must receive each opening once, and the first one must
+// receive nothing more.
 func TestSender_AnnouncesOpenAlertsToAddedNotifier(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		const count = 1000
@@ -122,7 +122,7 @@ func TestSender_AnnouncesAlertsOfTimeWithoutNotifiers(t *testing.T) {
 }
 
 // TestSender_AnnouncesChangesOfTimeWithoutNotifiers removes a notifier for some time. When it is added again,
-// it must receive the openings of this time that are still open, and the resolutions of alerts that it knows.
+// it must receive the alerts of this time that are still open, and the resolutions of alerts that it knows.
 func TestSender_AnnouncesChangesOfTimeWithoutNotifiers(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s, r := newStore(), &receiver{}

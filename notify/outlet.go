@@ -237,7 +237,7 @@ func (j *job) recordRefusal(now time.Time) {
 }
 
 // removeFinished removes the outbox entries of the given alerts, except alerts that need a further message.
-// Before, it marks pending deliveries to notifiers that are not configured as failed.
+// Before that, it marks pending deliveries to notifiers that are not configured as failed.
 func (s *Sender) removeFinished(ctx context.Context, works iter.Seq[*work]) error {
 	now := s.opts.Now().UTC()
 	var over []*work
