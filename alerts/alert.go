@@ -105,7 +105,7 @@ func (a *Alert) resolve(by string, now time.Time) bool {
 	return true
 }
 
-// updated returns the alert that replaces a stored one. The argument "now" is the alert as computed
+// updated returns the next version of a stored alert. The argument "now" is the alert as computed
 // from readings. The acknowledgements and mutes of both are merged; see remarks.merge. The stored
 // alert's KnownAt, severity and final resolution stay; see isFinal. If the stored alert was replaced or
 // withdrawn, its severity and its resolution do not stay.

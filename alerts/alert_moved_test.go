@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestMovedAlert_LeadsToSuccessor checks that the id of a replaced alert leads to its successor.
-// The id is used to read, resolve, acknowledge and mute the alert.
+// TestMovedAlert_LeadsToSuccessor checks that the successor of a replaced alert is read and resolved with the
+// id of the replaced one. The successor must have the acknowledgement and the mute of the replaced alert.
 func TestMovedAlert_LeadsToSuccessor(t *testing.T) {
 	for _, c := range []struct {
 		reason       string

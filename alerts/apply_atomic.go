@@ -38,8 +38,8 @@ func (w *atomicWriter) apply(ctx context.Context, p plan) error {
 }
 
 // applyParts executes a plan in several writes, in the order of stepWriter.apply. An episode that
-// replaces others is published only after those are removed. If it were published earlier, a
-// failure would leave the others, and a retry would not notice them.
+// replaces other episodes is published only after these are removed. If it were published earlier, a
+// failure would leave the replaced episodes, and a retry would not notice them.
 func (w *atomicWriter) applyParts(ctx context.Context, current storedAlerts, p plan) error {
 	replaced := timelineOf(p.remove...)
 	for i := range p.write {

@@ -35,7 +35,7 @@ func (w *world) checksBy(f *alerts.Monitor, minutes int) {
 }
 
 // TestDeadman_ResolvesAlertOpenedByPeer checks that a process resolves an alert that another
-// process opened. Its own device states do not have the alert.
+// process opened. The device states of the resolving process do not have the alert.
 func TestDeadman_ResolvesAlertOpenedByPeer(t *testing.T) {
 	for _, r := range []alerts.Rule{silent("", 10*time.Minute), silent("", time.Minute), {Kind: alerts.Deadman, For: time.Minute, Severity: alerts.Info}} {
 		synctest.Test(t, func(t *testing.T) {

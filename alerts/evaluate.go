@@ -7,8 +7,8 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// trustAfter is the minimum number of samples that an evaluation reads on each side of a span. After
-// that, it trusts the record for the rest of an episode.
+// trustAfter is the number of samples on each side of a span that an evaluation reads before it trusts
+// the record for the rest of an episode.
 const trustAfter = 1000
 
 // span is a range of positions, from the first to the last of some stored readings.

@@ -10,7 +10,7 @@ import (
 	"github.com/varvedb/varve/store"
 )
 
-// TestMute_RefusesYear10000 checks that the end of a mute has four digits of the year in UTC. A later time
+// TestMute_RefusesYear10000 checks that a mute with an end after the year 9999 in UTC is refused. Such a time
 // could be stored, but not read.
 func TestMute_RefusesYear10000(t *testing.T) {
 	w, ctx := newWorld(t), t.Context()

@@ -11,8 +11,8 @@ type storedSamples struct {
 	rule *Rule
 	kind readingKind
 	read func(w varve.Window, o varve.Order, yield func(*varve.Reading) bool) error
-	// last has the newest readings of the series, sorted by position. Only older readings are read
-	// from the tables. If "last" is empty, all readings are read from the tables. See newestSamples.
+	// last has the newest readings of the series, sorted by position. The method "from" reads only older
+	// readings from the tables. If "last" is empty, it reads all from the tables. See newestSamples.
 	last []*varve.Reading
 	// end is the position of the newest sample; nil if the method "from" has not reached it.
 	end *varve.Position
