@@ -19,8 +19,9 @@
 //     exceptions are readings that may be copies of deleted readings, see [Resent], and corrections of
 //     hours whose readings were deleted.
 //   - A partial is recomputed from its readings and not incremented, so recomputing it twice is
-//     harmless. Readings that arrive on a later day belong to another partial. So a partial can
-//     outlive the readings from which it was computed.
+//     harmless. The exception is a partial with corrections whose older readings were deleted. Readings
+//     that arrive on a later day belong to another partial. So a partial can outlive the readings from
+//     which it was computed.
 //   - A reading counts only in the partial of its first copy. While that copy is in a table, the
 //     table identifies later copies. After the table is dropped, the fingerprints or digests in the
 //     partial identify them.

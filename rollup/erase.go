@@ -30,7 +30,7 @@ func (g *Aggregator) FindPartials(ctx context.Context, s varve.Series, w varve.W
 //
 // It is called after the readings of the window that arrived by a time were erased. A partial stays if
 // all its readings arrived later, because they may no longer be stored. But it is removed if it replaces
-// other partials, because it has values of erased readings.
+// other partials, because it may have values of erased readings.
 //
 // The partials of hours contain only readings of the window, so the recount may leave out readings that
 // are no longer stored. No aggregator runs at the same time, because ErasePartials holds the lease of
@@ -97,8 +97,8 @@ func (c cut) hasLaterOnly(at slot, p *Partial) bool {
 	return !p.replaces && (c.excludes(at) || at.arrival == c.day && p.arrived.first >= c.at)
 }
 
-// storedDays finds, by day, the partials of the hours of a span, and of the days with these hours. The erasure
-// covers only readings that arrived before the cut.
+// storedDays returns the partials of the hours of a span, and the partials of the days with these hours, by
+// day. The erasure covers only readings that arrived before the cut.
 func (g *Aggregator) storedDays(ctx context.Context, s varve.Series, within span, cut cut) (map[int64]*storedDay, error) {
 	days := map[int64]*storedDay{}
 	dayAt := func(n int64) *storedDay {

@@ -16,7 +16,7 @@ type FieldRollup struct {
 	sum, low, high, last             int64
 	sumExp, lowExp, highExp, lastExp int8
 	count                            uint32
-	long                             *Field // if not nil, replaces the fields above, because one of the values does not fit into them
+	long                             *Field // if set, replaces the count and the four numbers, because one of them does not fit
 }
 
 // newFieldRollup returns the roll-up of a field. It shares no memory with the sum of the field.

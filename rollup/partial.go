@@ -135,8 +135,8 @@ const (
 // KB.
 const maxPartBytes = 300 << 10
 
-// items encodes a partial as items with at most maxBytes of fields each. The items after the first one
-// are called parts. The first item has the number of parts.
+// items encodes a partial as items with at most maxBytes of fields each; see fieldTexts. The items after
+// the first one are called parts. The first item has the number of parts.
 //
 // Each field is a line of eleven columns. They are name, count, sum, min, max, and the time, id and
 // value of the first and the last number. The separator is a tab, which names and ids cannot

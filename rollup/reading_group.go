@@ -12,9 +12,9 @@ import (
 // If the newest version of an earlier reading arrived on a day, the partial of that day counts the
 // whole hour. Roll-ups use it instead of the partials of earlier days, which stay as they were.
 //
-// Such a partial needs all readings of the earlier partials. If one of these is no longer in a table,
-// the whole hour cannot be recounted. Then the correction does not count: no reading ever counts in two
-// versions. A stored partial that counts the whole hour stays (see replacingSlots).
+// Such a partial needs all readings of the earlier partials. If one of these readings is no
+// longer in a table, the whole hour cannot be recounted. Then the correction does not count, because no
+// reading may count in two versions. A stored partial that counts the whole hour stays (see replacingSlots).
 type corrections struct {
 	open   readingGroup             // the versions of the current reading; empty if it has none
 	groups map[int64][]readingGroup // complete groups by hour

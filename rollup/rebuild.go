@@ -18,7 +18,7 @@ import (
 //
 //   - Readings of the roll-up are gone. Readings that arrived on another day may be copies of
 //     them.
-//   - A retention changed, so that another copy of a reading counts.
+//   - A retention changed, and now another copy of a reading counts.
 func (g *Aggregator) Rebuild(ctx context.Context, s varve.Series, window varve.Window) (marked, skipped int, err error) {
 	if err := window.Validate(); err != nil {
 		return 0, 0, varve.InvalidParam("to", "%s", err)

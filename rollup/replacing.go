@@ -11,8 +11,8 @@ import (
 // arrival days, because they count corrected readings.
 //
 // Such a partial cannot be recomputed after readings of earlier arrival days are deleted. Then it
-// stays, and the readings that arrived in the slot since are added to it. Corrections among these
-// do not count.
+// stays, and the readings that arrived in the slot since then are added to it. Corrections among these
+// readings do not count.
 type replacingSlots map[slot]*replacingSlot
 
 type replacingSlot struct {

@@ -143,8 +143,8 @@ func (t *Tracker) chooseMarkers(q *markRequest, readings []varve.Reading) (items
 }
 
 // newMarker returns a marker for an hour. If the hour is not current, the new marker may cover the
-// whole day. It does so if the device already has a valid marker for another such hour of the same
-// day and arrival day. So an upload of many days needs few markers.
+// whole day. It does so if the device already has a valid marker for another hour of the same day
+// and arrival day, which was not current either. So an upload of many days needs few markers.
 func (q *markRequest) newMarker(hour, arrival int64, stored, chosen []knownMarker) knownMarker {
 	begin := hour * hourSeconds
 	if end := begin + hourSeconds; end > q.now && begin <= q.now+int64(dayOverlap/time.Second) {
