@@ -34,7 +34,7 @@ func New(o Options) *Engine {
 
 // Answer is the result of a query.
 type Answer struct {
-	Rows     []Row          // ordered by device, then by bucket; with Top, the highest device is first
+	Rows     []Row          // ordered by device, then by bucket; with Top, the device with the highest value is first
 	Coverage query.Coverage // coverage of all devices; empty if the source is roll-ups
 	Values   int            // approximate number of values, at most MaxValues
 	// Profile has the fields and kinds of values that were compared with Where.

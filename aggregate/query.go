@@ -33,7 +33,7 @@ type Fill uint8
 const (
 	NoFill       Fill = iota // buckets without readings are omitted
 	FillNull                 // the values of buckets without readings are null
-	FillPrevious             // each missing value equals the last known value of an earlier bucket
+	FillPrevious             // each missing value equals the last known value of an earlier bucket; null if none is known
 	FillLinear               // each missing value is interpolated between the nearest buckets with values
 )
 
