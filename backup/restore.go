@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 const (
@@ -57,7 +59,7 @@ func (p *Place) Restore(ctx context.Context, m *Manifest, dir string, finish fun
 	if err := os.Rename(filepath.Join(dir, unfinished), filepath.Join(dir, identity)); err != nil {
 		return err
 	}
-	return syncDir(dir)
+	return filesync.Folder(dir)
 }
 
 // restoreFile writes a file to a path, durably.
@@ -80,7 +82,7 @@ func (p *Place) restoreFile(ctx context.Context, f *File, c *counter, path strin
 	if _, err = file.Write(body); err == nil {
 		err = file.Sync()
 	}
-	return errors.Join(err, file.Close(), syncDir(filepath.Dir(path)))
+	return errors.Join(err, file.Close(), filesync.Folder(filepath.Dir(path)))
 }
 
 // makeDir creates a folder and all missing folders above it, durably.
@@ -97,14 +99,5 @@ func makeDir(dir string) error {
 	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return syncDir(above)
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return filesync.Folder(above)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/archive/parquetfile"
 	"github.com/varvedb/varve/internal/fileerr"
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // Format is the format of the exported files.
@@ -156,7 +157,7 @@ func (o *output) closeLines() (written bool, err error) {
 	}
 	err = errors.Join(err, o.file.Close())
 	if err == nil && o.n > 0 {
-		err = os.Rename(o.path+".tmp", o.path)
+		err = filesync.Rename(o.path+".tmp", o.path)
 	} else {
 		err = errors.Join(err, os.Remove(o.path+".tmp"))
 	}

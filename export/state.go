@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/varvedb/varve/internal/fileerr"
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // state is the progress of an export. It covers only complete files.
@@ -71,7 +72,7 @@ func replaceFile(path string, data []byte) error {
 func finishFile(f *os.File, path string, data []byte) error {
 	_, err := f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = filesync.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return fileerr.Short(errors.Join(err, os.Remove(f.Name())))

@@ -1,10 +1,11 @@
 package outbox
 
 import (
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
+
+	"github.com/varvedb/varve/internal/filesync"
 )
 
 // File is a file of a Disk.
@@ -75,14 +76,4 @@ func (system) Open(name string) (File, error) {
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
 func (system) Remove(name string) error     { return os.Remove(name) }
 
-func (system) SyncFolder(dir string) error {
-	f, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return err
-	}
-	err = f.Sync()
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, f.Close())
-}
+func (system) SyncFolder(dir string) error { return filesync.Folder(dir) }

@@ -23,6 +23,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/varvedb/varve/internal/filesync"
 	"github.com/varvedb/varve/objectstore"
 )
 
@@ -117,11 +118,7 @@ func removeFile(name string) error {
 // syncUp syncs a folder, and the folders above it up to the root. These folders may be new.
 func (f *Folder) syncUp(dir string) error {
 	for {
-		d, err := os.Open(dir)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(d.Sync(), d.Close()); err != nil {
+		if err := filesync.Folder(dir); err != nil {
 			return err
 		}
 		if dir == f.root || len(dir) <= len(f.root) {
