@@ -5,9 +5,9 @@
 // [Notifier] publishes each message with its id, type and severity as attributes. On a FIFO topic,
 // messages about a device are in order, and SNS drops copies that follow within five minutes.
 //
-// An answer with a 4xx status except 429, as for a missing topic or permission, is [notify.Refused],
-// because an operator may repair the cause. Any other failure is [notify.Unreachable]. Both are
-// retried. A Notifier is safe for concurrent use.
+// An answer with a 4xx status, as for a missing topic or permission, is [notify.Refused], because an
+// operator may repair the cause. Throttling, an expired token and any other failure are
+// [notify.Unreachable]. Both are retried. A Notifier is safe for concurrent use.
 package sns
 
 import (
@@ -16,13 +16,16 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awsconfig "github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/varvedb/varve/notify"
 )
@@ -133,8 +136,19 @@ func classify(err error) error {
 	}
 	e := &notify.SendError{Fault: notify.Unreachable, Err: err}
 	var resp *awshttp.ResponseError
-	if errors.As(err, &resp) && resp.HTTPStatusCode()/100 == 4 && resp.HTTPStatusCode() != 429 {
+	if errors.As(err, &resp) && resp.HTTPStatusCode()/100 == 4 && resp.HTTPStatusCode() != 429 && !isTemporary(err) {
 		e.Fault = notify.Refused
 	}
 	return e
+}
+
+// isTemporary reports whether an answer of the class 4xx names a throttling or an expired token, which the SDK
+// renews.
+func isTemporary(err error) bool {
+	var api smithy.APIError
+	if !errors.As(err, &api) {
+		return false
+	}
+	_, throttled := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
+	return throttled || slices.Contains([]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeout", "RequestTimeoutException"}, api.ErrorCode())
 }

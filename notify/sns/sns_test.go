@@ -110,7 +110,8 @@ func TestNotifier_ClassifiesErrors(t *testing.T) {
 		status int
 		code   string
 		want   notify.Fault
-	}{{403, "AuthorizationError", notify.Refused}, {404, "NotFound", notify.Refused}, {500, "InternalError", notify.Unreachable}, {429, "Throttled", notify.Unreachable}} {
+	}{{403, "AuthorizationError", notify.Refused}, {404, "NotFound", notify.Refused}, {500, "InternalError", notify.Unreachable}, {429, "Throttled", notify.Unreachable},
+		{400, "Throttling", notify.Unreachable}, {400, "ThrottlingException", notify.Unreachable}, {403, "ExpiredToken", notify.Unreachable}, {408, "RequestTimeout", notify.Unreachable}, {400, "InvalidParameter", notify.Refused}} {
 		err := publish(t, &topic{status: c.status, code: c.code}, "arn:aws:sns:eu-central-1:123456789012:alerts", alert())
 		var e *notify.SendError
 		if !errors.As(err, &e) || e.Fault != c.want {
