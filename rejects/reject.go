@@ -67,7 +67,11 @@ func (r *Reject) Obstacle() varve.Verdict {
 // the number and the time of the arrivals if they are missing.
 func (r *Reject) prepare() {
 	h := sha256.New()
-	for _, part := range []string{r.Tenant, r.Stream, r.Format, r.Header, r.Options, string(r.Code), r.Text} {
+	parts := []string{r.Tenant, r.Stream, r.Format, r.Header, r.Options, string(r.Code), r.Text}
+	if r.Door == "mqtt" && r.Format == "" {
+		parts = append(parts, r.From) // devices may send the same unreadable payload to many topics
+	}
+	for _, part := range parts {
 		// A hash.Hash never returns an error.
 		_, _ = h.Write(binary.AppendUvarint(nil, uint64(len(part))))
 		_, _ = h.Write([]byte(part))

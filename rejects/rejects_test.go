@@ -60,6 +60,25 @@ func (w *world) list(t *testing.T, q rejects.Query) []rejects.Reject {
 	}
 }
 
+// TestAdd_SeparatesTopics adds the same unreadable message from two topics, and from one of them again. Each
+// topic must have a reject.
+func TestAdd_SeparatesTopics(t *testing.T) {
+	w := newWorld(t, nil)
+	for _, topic := range []string{"site/a", "site/b", "site/a"} {
+		r := rejects.Reject{Tenant: "acme", Door: "mqtt", From: topic, First: time.Now(), Times: 1, Code: varve.CodeMalformed, Text: "?"}
+		if _, err := w.Add(t.Context(), []rejects.Reject{r}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	times := map[string]int64{}
+	for _, r := range w.list(t, rejects.Query{}) {
+		times[r.From] += r.Times
+	}
+	if len(times) != 2 || times["site/a"] != 2 || times["site/b"] != 1 {
+		t.Errorf("the rejects are %v, want two for site/a and one for site/b", times)
+	}
+}
+
 // TestAdd_MergesResentReadings checks that a resent reading is one reject with a count. The id of
 // the reject does not depend on the arrival.
 func TestAdd_MergesResentReadings(t *testing.T) {
