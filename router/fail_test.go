@@ -114,7 +114,7 @@ func TestRouter_RegistersStreamOncePerWrite(t *testing.T) {
 // store, readings are retryable. The cause must be reported.
 func TestFaults_BlameNoReading(t *testing.T) {
 	refused := varve.Errorf(varve.Invalid, "DynamoDB does not take PutItem on varve_registry as it is")
-	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark readings"}, {"store", "write readings"}} {
+	for _, row := range []struct{ what, step string }{{"registry", "register stream"}, {"marker", "mark readings"}, {"store", "write readings"}, {"table", "create table"}} {
 		var steps []string
 		var causes []error
 		w := newWorld(func(o *router.Options) {
@@ -128,6 +128,8 @@ func TestFaults_BlameNoReading(t *testing.T) {
 			w.store.put = func(store.Key) error { return refused }
 		case "store":
 			w.store.set(&w.store.write, func(grid.Table) error { return errDisk })
+		case "table":
+			w.store.set(&w.store.create, func(grid.Table) error { return refused })
 		}
 		v := w.send(t, reading("weather", noon, 1), reading("weather", noon, 2))
 		if words(v) != "unavailable unavailable" {

@@ -228,6 +228,9 @@ func (q *Request) create(ctx context.Context, missing []store.Batch, verdicts []
 	ready := missing[:0]
 	for _, b := range missing {
 		if err := q.r.ensure(ctx, b.Table); err != nil {
+			if ctx.Err() == nil {
+				q.r.opts.Events.Failed("create table", err)
+			}
 			q.tables.reject(b.Table, verdicts, varve.Errorf(varve.Unavailable, "%s", err))
 			continue
 		}
