@@ -74,11 +74,11 @@ func shortened(c query.Coverage) query.Coverage {
 		more *int
 	}{{&c.Read, &c.MoreRead}, {&c.Expired, &c.MoreExpired}, {&c.Archived, &c.MoreArchived}, {&c.Missing, &c.MoreMissing}, {&c.Failed, &c.MoreFailed}} {
 		if n := len(*l.list); n > trailerTables {
-			*l.list, *l.more = (*l.list)[:trailerTables], n-trailerTables
+			*l.list, *l.more = (*l.list)[:trailerTables], *l.more+n-trailerTables
 		}
 	}
 	if n := len(c.Damaged); n > trailerRows {
-		c.Damaged, c.MoreDamaged = c.Damaged[:trailerRows], n-trailerRows
+		c.Damaged, c.MoreDamaged = c.Damaged[:trailerRows], c.MoreDamaged+n-trailerRows
 	}
 	return c
 }

@@ -84,9 +84,7 @@ func DraftOf(b *wire.KeyDraft) (d apikeys.Draft, err error) {
 // inBody adds the prefix "body." to the parameter of an error.
 func inBody(err error) error {
 	if e := classify(err); e.Param != "" {
-		inside := *e
-		inside.Param = "body." + e.Param
-		return &inside
+		return withParam(e, "body."+e.Param)
 	}
 	return err
 }

@@ -35,8 +35,7 @@ func prefixParam(err error, rest string, path ...string) error {
 			prefix = "path"
 		}
 	}
-	e.Param = prefix + "." + e.Param
-	return e
+	return withParam(e, prefix+"."+e.Param)
 }
 
 // jsonValue parses a JSON object or array. For empty text and null, it returns the zero Value.

@@ -41,6 +41,13 @@ func classify(err error) *varve.Error {
 	}
 }
 
+// withParam returns a copy of an error with another parameter. Several requests may share the error.
+func withParam(e *varve.Error, param string) *varve.Error {
+	other := *e
+	other.Param = param
+	return &other
+}
+
 // Errors in varve.Error.Err. The HTTP status of such an error does not follow from its failure.
 var (
 	errMethod = errors.New("method not allowed")

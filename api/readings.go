@@ -253,8 +253,7 @@ func queryOf(r *http.Request, asked url.Values, now time.Time) (q query.Query, e
 // inQuery adds the prefix "query." to the parameter of an error.
 func inQuery(err error) error {
 	if e := classify(err); e.Param != "" {
-		e.Param = "query." + e.Param
-		return e
+		return withParam(e, "query."+e.Param)
 	}
 	return err
 }
