@@ -113,8 +113,10 @@ func (c *compactor) removeReadings(t *table, e *remover) (deleted int64, err err
 	if e.deleted == 0 {
 		return 0, nil
 	}
-	err = c.commitRemoved(t, e)
-	return e.deleted, err
+	if err := c.commitRemoved(t, e); err != nil {
+		return 0, err
+	}
+	return e.deleted, nil
 }
 
 // removeFromLevel adds the deletion of the covered readings in one level to the batch.
