@@ -68,7 +68,8 @@ func (l *Lanes) Small() { l.small.Store(l.now().UnixNano()) }
 // shared reports whether a small write arrived within the last second, so that bulk work must
 // share the processors.
 func (l *Lanes) shared(now time.Time) bool {
-	return now.UnixNano()-l.small.Load() <= int64(recent)
+	age := now.UnixNano() - l.small.Load()
+	return age <= int64(recent) && age >= -int64(recent) // a small write far in the future arrived before the clock was set back
 }
 
 // Enter waits for a free slot for a large request, if small writes arrive. If hasSlot is true, the
