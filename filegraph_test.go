@@ -17,8 +17,8 @@ import (
 var layered = []string{"alerts", "devicelog", "devices", "grid", "registry", "rollup"}
 
 // TestFiles_UseEachOtherInOneDirection fails if the production files of a listed package form a cycle.
-// File a uses file b if a names a top-level function, type, constant or variable of b. Methods do
-// not count, because a type may have methods in several files.
+// File x.go uses file y.go if it names a top-level function, type, constant or variable of y.go. Methods
+// do not count, because a type may have methods in several files.
 func TestFiles_UseEachOtherInOneDirection(t *testing.T) {
 	for _, dir := range layered {
 		uses := fileUses(t, dir)

@@ -115,8 +115,8 @@ func (r *Registry) put(ctx context.Context, s *stored, cond store.Cond) error {
 	return nil
 }
 
-// List returns the keys of a tenant in order of creation; "" means all tenants. An
-// ended key stays listed for 90 days.
+// List returns the keys of a tenant in order of creation; "" means all tenants. It includes revoked and
+// expired keys for 90 days after their end.
 func (r *Registry) List(ctx context.Context, tenant string) ([]Key, error) {
 	q := store.ItemQuery{PK: partition, Consistent: true}
 	list := []Key{}

@@ -36,8 +36,9 @@ func expect(t *testing.T, conn net.Conn, want string) {
 	}
 }
 
-// TestListener_ForgetsRefusedDevices connects a device that accepts no packet as long as the first answer.
-// After the end of its connection, the device must not count as connected.
+// TestListener_ForgetsRefusedDevices connects a device that accepts only packets shorter than the server's
+// first answer. The server must close the connection without an answer. After that, the device must not
+// count as connected.
 func TestListener_ForgetsRefusedDevices(t *testing.T) {
 	w := newWorld(t, 10)
 	l := w.start(t)

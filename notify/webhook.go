@@ -101,7 +101,7 @@ func (w *Webhook) signature(id, at string, body []byte) string {
 	return strings.Join(all, " ")
 }
 
-// longestAnswer is the maximum number of bytes that are read of an answer. An answer is read so
+// longestAnswer is the maximum number of bytes that post reads from an answer. It reads the answer so
 // that the connection can be reused.
 const longestAnswer = 64 << 10
 

@@ -202,7 +202,9 @@ func (c *recount) hasAllEarlier(at slot) bool {
 	return true
 }
 
-// resolveCopies adds the readings of the filter that count to the aggregate.
+// resolveCopies sets the total of the aggregate to the readings of its filter that count. If
+// hasAllEarlier is true, all of them count. Otherwise, known copies do not count, and unclear readings
+// count only with CountResent.
 func (a *aggregate) resolveCopies(hasAllEarlier bool, resent Resent) {
 	f := a.filter
 	a.total = f.finish()

@@ -196,8 +196,9 @@ func TestRun_KeepsReadingsAfterChange(t *testing.T) {
 	}
 }
 
-// TestRun_KeepsReadingsAfterPrefixChange changes the prefix such that the tables of a class with a long
-// retention become tables of the default class. Their readings may be deleted only after the grace.
+// TestRun_KeepsReadingsAfterPrefixChange moves tables of a class with a long retention to the default class
+// by changing the prefix. Their readings may be deleted only when Policy.Grace has passed since the first
+// rotation with the new prefix.
 func TestRun_KeepsReadingsAfterPrefixChange(t *testing.T) {
 	begin := time.Date(2026, 10, 2, 12, 0, 0, 0, time.UTC)
 	p := keeps(10 * day)

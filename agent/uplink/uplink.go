@@ -254,7 +254,8 @@ func (s *Sender) backOff(ctx context.Context, failures int, err error) error {
 }
 
 // waitAfter returns the wait after a failure. It grows with the number of failures, and is random, so
-// that agents do not return at the same time after an outage.
+// that agents do not resend at the same time after an outage. If the error has a longer RetryAfter, the
+// wait is RetryAfter. The wait never exceeds MaxWait.
 func (s *Sender) waitAfter(failures int, err error) time.Duration {
 	wait := s.opts.MaxWait
 	if failures < 20 {

@@ -1,7 +1,7 @@
-// Package verify checks the invariants of all rows in whole tables.
+// Package verify checks the invariants of all rows of tables.
 //
 // [Verify] reads all rows at a limited rate, and reports each damaged row. [Options] select the
-// tables, and [Result] has the counts. It changes nothing, and needs the permission dynamodb:Scan.
+// tables, and [Result] has the counts. Verify changes nothing, and needs the permission dynamodb:Scan.
 // Package row defines the invariants.
 //
 // A verification continues after a damaged row. It ends at a failed request, and returns the counts

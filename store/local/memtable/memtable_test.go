@@ -8,8 +8,9 @@ import (
 	"github.com/varvedb/varve"
 )
 
-// TestMemtable_BoundsRepeatedNames adds one reading with long field names to each of many series. The
-// chunks of all series repeat the names, so the memtable must be full long before its memory is.
+// TestMemtable_BoundsRepeatedNames adds three readings with long field names to each of many series. The
+// chunk of each series repeats the names. So the memtable must count as full because of the names, while
+// its own size is still within the limit.
 func TestMemtable_BoundsRepeatedNames(t *testing.T) {
 	const limit = 1 << 20
 	whole := New(0, 1, Caching{})

@@ -99,7 +99,8 @@ func unpack(payload []byte) (data []byte, single bool, err error) {
 	return nil, false, ErrBody
 }
 
-// Source is a series in a table, as records name it.
+// Source identifies a series in a table for records. It also stores the index of the series in the last
+// record that names it.
 type Source struct {
 	Table  uint32 // number of the table
 	Series varve.Series
