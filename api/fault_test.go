@@ -10,11 +10,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
-
-	"github.com/danielgtaylor/huma/v2"
-
-	"github.com/varvedb/varve"
 )
 
 // TestFault_ExcludesDisconnectedClient checks that a failure is reported as a fault of the server
@@ -40,29 +35,6 @@ func TestFault_ExcludesDisconnectedClient(t *testing.T) {
 		a.failed(httptest.NewRequestWithContext(row.ctx, http.MethodGet, "/v1/streams", nil), row.err)
 		if told != row.told {
 			t.Errorf("%s: told of is %v, want %v", row.why, told, row.told)
-		}
-	}
-}
-
-// TestProblem_HasRetryAfter checks which errors of huma's routes have the header Retry-After.
-func TestProblem_HasRetryAfter(t *testing.T) {
-	a := &responder{report: func(*http.Request, error) {}}
-	for _, row := range []struct {
-		err  error
-		want string
-	}{
-		{varve.Errorf(varve.Unavailable, "the disk is full"), "1"},
-		{varve.Errorf(varve.Busy, "too many requests"), "1"},
-		{&varve.Error{Failure: varve.Unavailable, RetryAfter: 1500 * time.Millisecond, Message: "throttled"}, "2"},
-		{varve.InvalidParam("limit", "too large"), ""},
-	} {
-		got := ""
-		var with huma.HeadersError
-		if err := a.problem(row.err); errors.As(err, &with) {
-			got = with.GetHeaders().Get("Retry-After")
-		}
-		if got != row.want {
-			t.Errorf("%v: Retry-After is %q, want %q", row.err, got, row.want)
 		}
 	}
 }

@@ -48,8 +48,10 @@ func (a *responder) failWrite(w http.ResponseWriter, r *http.Request, err error,
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="varve"`)
 	}
-	if after := retryAfter(e); after != "" {
-		w.Header().Set("Retry-After", after)
+	if e.RetryAfter > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(e.RetryAfter.Seconds()+0.999)))
+	} else if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
+		w.Header().Set("Retry-After", "1")
 	}
 	// A Problem can always be marshaled.
 	body, _ := wire.MarshalJSON(p)
@@ -112,22 +114,7 @@ func (a *responder) problem(err error) error {
 	if status >= http.StatusInternalServerError {
 		a.failed(nil, err)
 	}
-	failed := huma.NewError(status, e.Message, details...)
-	if after := retryAfter(e); after != "" {
-		return huma.ErrorWithHeaders(failed, http.Header{"Retry-After": {after}})
-	}
-	return failed
-}
-
-// retryAfter returns the header Retry-After of an error in seconds, or "" if a retry does not help.
-func retryAfter(e *varve.Error) string {
-	if e.RetryAfter > 0 {
-		return strconv.Itoa(int(e.RetryAfter.Seconds() + 0.999))
-	}
-	if e.Failure == varve.Busy || e.Failure == varve.Unavailable {
-		return "1"
-	}
-	return ""
+	return huma.NewError(status, e.Message, details...)
 }
 
 // reply is an answer as huma expects it: a struct with the body in the field Body.
