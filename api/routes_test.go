@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -206,21 +205,6 @@ func TestOpenAPI_DescribesRoutes(t *testing.T) {
 	}
 }
 
-// firstValues returns the address with only the first value of each parameter.
-func firstValues(t *testing.T, address string) string {
-	t.Helper()
-	u, err := url.Parse(address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	asked := u.Query()
-	for name, values := range asked {
-		asked.Set(name, values[0])
-	}
-	u.RawQuery = asked.Encode()
-	return u.String()
-}
-
 // TestOpenAPI_DescribesAcceptedParameters checks that the server accepts every query parameter in
 // the document, and refuses any other by name.
 func TestOpenAPI_DescribesAcceptedParameters(t *testing.T) {
@@ -257,7 +241,7 @@ func TestOpenAPI_DescribesAcceptedParameters(t *testing.T) {
 					continue
 				}
 				value := cmp.Or(values[method+" "+p.Name], values[p.Name], "x")
-				if r := s.send(strings.ToUpper(method), firstValues(t, base+p.Name+"="+value), body); r.status != http.StatusOK {
+				if r := s.send(strings.ToUpper(method), base+p.Name+"="+value, body); r.status != http.StatusOK {
 					t.Errorf("%s %s with %s=%s: %d %s", method, template, p.Name, value, r.status, r.body)
 				}
 			}

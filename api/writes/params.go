@@ -60,16 +60,11 @@ func bodyFormat(r *http.Request, q url.Values) (wire.Format, error) {
 	return f, nil
 }
 
-// repeatable has the parameters that a request may have several times.
-var repeatable = []string{"attribute", "device", "where"}
-
-// Known rejects parameters that are not among the given names. It also rejects repeated parameters, except
-// the ones in repeatable. Otherwise a misspelled parameter or a second value would be ignored.
+// Known rejects parameters that are not among the given names. Otherwise a misspelled parameter would
+// be ignored.
 func Known(params url.Values, names ...string) error {
-	for name, values := range params {
+	for name := range params {
 		switch {
-		case slices.Contains(names, name) && len(values) > 1 && !slices.Contains(repeatable, name):
-			return varve.InvalidParam("query."+name, "has %d values: give it once", len(values))
 		case slices.Contains(names, name):
 		case len(names) == 0:
 			return varve.InvalidParam("query."+name, "unknown parameter: omit it")
