@@ -14,7 +14,7 @@ import (
 var withinFlag = flag.Duration("within", 0, "time after which a test checks no further random sequence; 0 means no limit")
 
 func TestMain(m *testing.M) {
-	if err := varvetest.InMemory(func() int { return randomtest.RunTests(m, randomtest.Part(30), 5) }); err != nil {
+	if err := varvetest.InMemory(func() int { return randomtest.RunTests(m, 30, 5) }); err != nil {
 		panic(err)
 	}
 }

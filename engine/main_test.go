@@ -8,7 +8,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if err := varvetest.InMemory(func() int { return randomtest.RunTests(m, randomtest.Part(100), 100) }); err != nil {
+	if err := varvetest.InMemory(func() int { return randomtest.RunTests(m, 100, 100) }); err != nil {
 		panic(err)
 	}
 }

@@ -8,5 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(randomtest.RunTests(m, randomtest.Part(100), 100)) //nolint:forbidigo // the exit code of the tests
+	os.Exit(randomtest.RunTests(m, 100, 100)) //nolint:forbidigo // the exit code of the tests
 }

@@ -5,8 +5,9 @@
 // -rapid.checks overrides the number. The number is global, so tests that run in parallel share it.
 //
 // With the race detector, a sequence takes about ten times as long, and further sequences rarely run
-// other code at the same time. So [LimitChecks] then runs only a fifth of them (see [Part]). The command
-// make test runs these tests a second time without the race detector, and then all sequences.
+// other code at the same time. So [RunTests] and [LimitChecks] then set only a fifth of the number (see
+// [Part]). The command make test runs these tests a second time without the race detector, and then all
+// sequences.
 package randomtest
 
 import (
@@ -37,13 +38,14 @@ func Part(n int) int {
 }
 
 // RunTests runs the tests of a package, and returns the exit code. Each property test checks as
-// many random sequences as the argument "checks", or under -short a fifth of the argument "short".
+// many random sequences as the argument "checks", or under -short a fifth of the argument "short". With the
+// race detector, it checks a fifth of these numbers.
 func RunTests(m *testing.M, checks, short int) int {
 	flag.Parse()
 	if testing.Short() {
 		checks = short
 	}
-	if err := setChecks(strconv.Itoa(checks)); err != nil {
+	if err := setChecks(strconv.Itoa(Part(checks))); err != nil {
 		panic(err)
 	}
 	return m.Run()

@@ -8,5 +8,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	os.Exit(randomtest.RunTests(m, 20, 5)) //nolint:forbidigo // passes on the exit code of the tests
+	os.Exit(randomtest.RunTests(m, 30, 5)) //nolint:forbidigo // passes on the exit code of the tests
 }
