@@ -56,10 +56,7 @@ func (p *Place) Restore(ctx context.Context, m *Manifest, dir string, finish fun
 			return err
 		}
 	}
-	if err := os.Rename(filepath.Join(dir, unfinished), filepath.Join(dir, identity)); err != nil {
-		return err
-	}
-	return filesync.Folder(dir)
+	return filesync.Rename(filepath.Join(dir, unfinished), filepath.Join(dir, identity))
 }
 
 // restoreFile writes a file to a path, durably.

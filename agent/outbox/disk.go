@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -76,4 +77,9 @@ func (system) Open(name string) (File, error) {
 func (system) Rename(from, to string) error { return os.Rename(from, to) }
 func (system) Remove(name string) error     { return os.Remove(name) }
 
-func (system) SyncFolder(dir string) error { return filesync.Folder(dir) }
+func (system) SyncFolder(dir string) error {
+	if err := filesync.Folder(dir); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	return nil
+}

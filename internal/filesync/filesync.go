@@ -10,20 +10,18 @@ import (
 	"path/filepath"
 )
 
-// Folder makes the names in a folder durable. It does nothing if the file system cannot sync folders.
+// Folder makes the names in a folder durable. It fails with errors.ErrUnsupported if the file system cannot
+// sync folders.
 func Folder(dir string) error {
 	d, err := os.Open(filepath.Clean(dir))
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = nil
-	}
-	return errors.Join(err, d.Close())
+	return errors.Join(d.Sync(), d.Close())
 }
 
-// Rename renames a file durably, as os.Rename does, and syncs the folder of the new name.
+// Rename renames a file, and then syncs the folder of the new name. If only the sync fails, the file has the
+// new name.
 func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
