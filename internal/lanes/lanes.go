@@ -65,11 +65,12 @@ func Slots() int64 { return max(1, int64(runtime.NumCPU()-1)) }
 // Small records the arrival of a small write.
 func (l *Lanes) Small() { l.small.Store(l.now().UnixNano()) }
 
-// shared reports whether a small write arrived within the last second, so that bulk work must
-// share the processors.
+// shared reports whether bulk work must share the processors, because a small write arrived within the last
+// second.
 func (l *Lanes) shared(now time.Time) bool {
 	age := now.UnixNano() - l.small.Load()
-	return age <= int64(recent) && age >= -int64(recent) // a small write far in the future arrived before the clock was set back
+	// A small write far in the future arrived before the clock was set back.
+	return age <= int64(recent) && age >= -int64(recent)
 }
 
 // Enter waits for a free slot for a large request, if small writes arrive. If hasSlot is true, the

@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -128,27 +129,30 @@ func attribute(text string) types.MessageAttributeValue {
 	return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: aws.String(text)}
 }
 
-// classify converts an error of SNS to a notify.SendError. A 4xx status except 429 is notify.Refused,
-// because an operator may repair the cause, for example a missing topic or permission.
+// classify converts an error of SNS to a notify.SendError. A 4xx status is notify.Refused, unless the error is
+// temporary. An operator may repair the cause, for example a missing topic or permission.
 func classify(err error) error {
 	if err == nil {
 		return nil
 	}
 	e := &notify.SendError{Fault: notify.Unreachable, Err: err}
 	var resp *awshttp.ResponseError
-	if errors.As(err, &resp) && resp.HTTPStatusCode()/100 == 4 && resp.HTTPStatusCode() != 429 && !isTemporary(err) {
+	if errors.As(err, &resp) && resp.HTTPStatusCode()/100 == 4 && !isTemporary(resp.HTTPStatusCode(), err) {
 		e.Fault = notify.Refused
 	}
 	return e
 }
 
-// isTemporary reports whether an answer of the class 4xx names a throttling or an expired token, which the SDK
-// renews.
-func isTemporary(err error) bool {
+// temporaryCodes has the error codes of slow requests, and of expired tokens, which the SDK renews.
+var temporaryCodes = []string{"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeout", "RequestTimeoutException"}
+
+// isTemporary reports whether an answer with a 4xx status is about throttling, a slow request or an expired
+// token.
+func isTemporary(status int, err error) bool {
 	var api smithy.APIError
-	if !errors.As(err, &api) {
-		return false
+	if status == http.StatusTooManyRequests || !errors.As(err, &api) {
+		return status == http.StatusTooManyRequests
 	}
 	_, throttled := retry.DefaultThrottleErrorCodes[api.ErrorCode()]
-	return throttled || slices.Contains([]string{"ExpiredToken", "ExpiredTokenException", "RequestExpired", "RequestTimeout", "RequestTimeoutException"}, api.ErrorCode())
+	return throttled || slices.Contains(temporaryCodes, api.ErrorCode())
 }

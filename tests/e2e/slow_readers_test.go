@@ -174,7 +174,8 @@ func residentMemory(t *testing.T, pid int) int64 {
 	return 0
 }
 
-// raiseFileLimit allows the process to open n files. If that is not permitted, it skips the test.
+// raiseFileLimit allows the process to open n files. If that is not permitted, it skips the test, or fails it
+// with CI=true.
 func raiseFileLimit(t *testing.T, n int) {
 	t.Helper()
 	var limit syscall.Rlimit
