@@ -120,9 +120,18 @@ func TestHandler_SetsSecurityHeaders(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", path, name, got, want)
 			}
 		}
-		again := get(t, path, "If-None-Match", r.Header.Get("ETag"))
-		if again.StatusCode != http.StatusNotModified || len(bodyOf(t, again)) != 0 {
-			t.Errorf("%s: %d with its own ETag", path, again.StatusCode)
+		tag := r.Header.Get("ETag")
+		if !strings.HasPrefix(tag, `W/"`) {
+			t.Errorf("%s: the ETag %s is not weak, although the compressed page has it, too", path, tag)
+		}
+		for _, known := range []string{tag, strings.TrimPrefix(tag, "W/"), `"other", ` + tag, "*"} {
+			again := get(t, path, "If-None-Match", known)
+			if again.StatusCode != http.StatusNotModified || len(bodyOf(t, again)) != 0 {
+				t.Errorf("%s: %d for If-None-Match: %s", path, again.StatusCode, known)
+			}
+		}
+		if other := get(t, path, "If-None-Match", `"other"`); other.StatusCode != http.StatusOK || len(bodyOf(t, other)) == 0 {
+			t.Errorf("%s: %d with another ETag", path, other.StatusCode)
 		}
 	}
 	if text := string(bodyOf(t, get(t, "/ui"))); strings.Contains(text, "<script>") || strings.Contains(text, "style=") || strings.Contains(text, "HASH") {

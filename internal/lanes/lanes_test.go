@@ -117,3 +117,20 @@ func TestPace_IgnoresPauses(t *testing.T) {
 		}
 	})
 }
+
+// TestEnter_IgnoresClockSetBack records a small write, and sets the clock back by an hour. Enter must then not
+// limit large requests. A small write that is slightly in the future must limit them.
+func TestEnter_IgnoresClockSetBack(t *testing.T) {
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	l := lanes.New(func() time.Time { return now })
+	l.Small()
+	now = now.Add(-100 * time.Millisecond)
+	if hasSlot, err := l.Enter(t.Context()); !hasSlot || err != nil {
+		t.Fatalf("Enter returned %t, %v, want a slot", hasSlot, err)
+	}
+	l.Leave()
+	now = now.Add(-time.Hour)
+	if hasSlot, err := l.Enter(t.Context()); hasSlot || err != nil {
+		t.Errorf("Enter returned %t, %v, want no slot", hasSlot, err)
+	}
+}
