@@ -201,7 +201,6 @@ func (c *compactor) commitRemoved(t *table, e *remover) error {
 		return nil
 	}
 	if err := e.permitted(t.record.info(t.Table)); err != nil {
-		e.deleted = 0
 		return err
 	}
 	stats := t.stats
