@@ -32,11 +32,11 @@ func (c cut) excludes(at slot) bool {
 // arrival day or on the next day. At the time of the cut, the partial may not have been stored yet,
 // and its corrections may have counted.
 func (c cut) divides(at slot, p *Partial) bool {
-	if c.at == 0 || p == nil || p.identity().readings == 0 {
+	if c.at == 0 || p == nil {
 		return false
 	}
 	if p.uncorrected && (at.arrival == c.day || at.arrival == c.day-1) {
 		return true
 	}
-	return at.arrival == c.day && (p.arrived == arrivals{} || p.arrived.last >= c.at)
+	return at.arrival == c.day && p.identity().readings > 0 && (p.arrived == arrivals{} || p.arrived.last >= c.at)
 }

@@ -1,10 +1,12 @@
 package rollup_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/grid"
 	"github.com/varvedb/varve/rollup"
 )
 
@@ -19,12 +21,7 @@ func TestRead_KeepsCorrectionAfterDrop(t *testing.T) {
 	first := m.model[key(&original)].tables[0]
 	m.clock = time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC)
 	m.finish()
-	corrected := func(r *varve.Reading, version uint32) varve.Reading {
-		c := m.reading("a", r.Time)
-		c.ID = r.ID.WithVersion(version)
-		return c
-	}
-	m.send(0, nil, corrected(&original, 2))
+	m.send(0, nil, m.corrected(&original, 2))
 	m.clock = m.clock.Add(4 * time.Hour)
 	m.finish()
 	if m.replacing() == 0 {
@@ -33,19 +30,14 @@ func TestRead_KeepsCorrectionAfterDrop(t *testing.T) {
 	m.check("corrected")
 	asked := m.clock
 	m.clock = m.clock.Add(time.Hour)
-	if err := m.store.Retire(t.Context(), first, m.clock); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.store.Drop(t.Context(), first); err != nil {
-		t.Fatal(err)
-	}
+	m.drop(first)
 	m.send(0, nil, original) // a copy must not count
 	m.send(0, nil, m.reading("a", original.Time.Add(2*time.Second)))
 	m.check("dirty")
 	m.clock = m.clock.Add(4 * time.Hour)
 	m.finish()
 	m.check("counted")
-	late := corrected(&other, 3)
+	late := m.corrected(&other, 3)
 	m.send(0, nil, late)
 	delete(m.model, key(&late))
 	m.check("dirty, with a correction that does not count")
@@ -60,5 +52,48 @@ func TestRead_KeepsCorrectionAfterDrop(t *testing.T) {
 	m.clock = m.clock.Add(50 * time.Hour)
 	if _, err := m.readAsOf("a", rollup.Hourly, 0, m.clock); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRead_RefusesTimeOfIgnoredCorrection corrects the only reading of an hour, asks for its roll-up, and
+// drops the table of the original before the hour is recounted. Then the correction does not count. So
+// roll-ups as of the time of the question must be refused, although the recounted day has no readings.
+func TestRead_RefusesTimeOfIgnoredCorrection(t *testing.T) {
+	m := endOfMonth(t)
+	original := m.reading("a", m.clock)
+	m.send(0, nil, original)
+	m.clock = time.Date(2026, 12, 1, 4, 0, 0, 0, time.UTC)
+	m.finish()
+	m.send(0, nil, m.corrected(&original, 1))
+	m.check("corrected")
+	asked := m.clock
+	m.clock = m.clock.Add(time.Hour)
+	m.drop(m.model[key(&original)].tables[0])
+	m.clock = m.clock.Add(4 * time.Hour)
+	m.finish()
+	for _, p := range []rollup.Period{rollup.Hourly, rollup.Daily} {
+		if _, err := m.readAsOf("a", p, 0, asked); varve.FailureOf(err) != varve.Invalid {
+			t.Errorf("period %s as of the question: %v, want an invalid parameter", p, err)
+		}
+		if _, err := m.readAsOf("a", p, 0, asked.Add(50*time.Hour)); err != nil {
+			t.Errorf("period %s as of a later time: %v", p, err)
+		}
+	}
+}
+
+// corrected returns a version of a reading, with another value.
+func (w *world) corrected(r *varve.Reading, version uint32) varve.Reading {
+	c := w.reading("a", r.Time)
+	c.ID = r.ID.WithVersion(version)
+	return c
+}
+
+// drop retires and drops a table.
+func (w *world) drop(table grid.Table) {
+	if err := w.store.Retire(context.Background(), table, w.clock); err != nil {
+		w.t.Fatalf("%v", err)
+	}
+	if err := w.store.Drop(context.Background(), table); err != nil {
+		w.t.Fatalf("%v", err)
 	}
 }
