@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,34 +34,6 @@ func TestMake_RestoresEachBackup(t *testing.T) {
 	}
 	if problems, err := w.place.Verify(t.Context(), list); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
-	}
-}
-
-// TestMake_CostsWhatChanged checks that the bytes of a further backup are proportional to the change. About
-// half of the backups write more, because Pebble then merges its files, and rewrites all readings. So the
-// limit applies to the smallest four of nine backups. It includes 4 % of the first backup for other files.
-func TestMake_CostsWhatChanged(t *testing.T) {
-	w := newWorld(t)
-	w.write(100_000)
-	first, err := w.make(w.place)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, percent := range []int64{0, 2} {
-		var bytes []int64
-		for range 9 {
-			w.write(int(max(10, percent*1000)))
-			next, err := w.make(w.place)
-			if err != nil {
-				t.Fatal(err)
-			}
-			bytes = append(bytes, next.WrittenBytes)
-		}
-		slices.Sort(bytes)
-		t.Logf("first backup %d bytes, then %v for changes of %d %%", first.WrittenBytes, bytes, percent)
-		if most := first.WrittenBytes * (percent + 4) / 100; bytes[3] > most {
-			t.Errorf("after changes of %d %%, backups wrote %v bytes, want at most %d: the first one wrote %d", percent, bytes, most, first.WrittenBytes)
-		}
 	}
 }
 
