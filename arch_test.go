@@ -151,6 +151,7 @@ var layout = []struct {
 	{"tests/dynamosim/cmd", "tests/dynamosim tests/dynamosim/capacity", ""},
 	{"tests/varvetest", "", ""},
 	{"tests/dynamotest", "tests/varvetest", "github.com/aws"},
+	{"tests/s3test", "tests/varvetest", ""},
 	{"tests/bench", ". archive export grid engine objectstore/folder query rotator store store/dynamo store/local store/mem tests/dynamosim tests/dynamotest decimal", "github.com/aws github.com/eclipse/paho.mqtt.golang"},
 	{"tests/access", "", ""},
 	{"tests/agent", "", ""},

@@ -53,7 +53,7 @@ func TestReader_FailsOnFaultyObjects(t *testing.T) {
 		if len(a.want) == 0 {
 			return
 		}
-		damage(t, a.objects, a.root)
+		damage(t, a.objects)
 		rng, want := a.genRange(t)
 		got, err := a.read(&rng, 100)
 		if err != nil {

@@ -220,43 +220,48 @@ func TestChanges_AreTheWholeOfCluster(t *testing.T) {
 		rapid.Check(t, func(t *rapid.T) {
 			n := newNodes(t, nil)
 			defer n.close()
-			t.Repeat(map[string]func(*rapid.T){
-				"send":    func(t *rapid.T) { n.any(t).sendSome(t, 0) },
-				"begin":   func(t *rapid.T) { n.any(t).sendSome(t, rapid.SampledFrom([]stage{1, 2, 3, 4}).Draw(t, "stage")) },
-				"release": func(t *rapid.T) { n.any(t).releaseSome(t) },
-				"late":    func(t *rapid.T) { n.late.perform() },
-				"renew":   func(t *rapid.T) { n.renew(n.any(t)) },
-				"advance": n.advance,
-				"cut":     func(t *rapid.T) { rapid.SampledFrom(n.cuts).Draw(t, "cut").Store(rapid.Bool().Draw(t, "is cut")) },
-				"kill": func(t *rapid.T) {
-					if rapid.IntRange(0, 2).Draw(t, "kill") == 0 {
-						n.kill(t)
-					}
-				},
-				"stop": func(t *rapid.T) {
-					if rapid.IntRange(0, 3).Draw(t, "stop") == 0 && !n.cuts[0].Load() && !n.cuts[1].Load() && !n.cuts[2].Load() {
-						n.stop(t)
-					}
-				},
-				"poll": func(t *rapid.T) {
-					i := rapid.IntRange(0, len(n.all)-1).Draw(t, "process")
-					c := rapid.SampledFrom(n.readers).Draw(t, "reader")
-					limit := rapid.SampledFrom([]int{0, 1, 2, 7}).Draw(t, "limit")
-					if !n.cuts[i].Load() {
-						n.all[i].poll(c, limit)
-					}
-				},
-				"check": func(t *rapid.T) {
-					i := rapid.IntRange(0, len(n.all)-1).Draw(t, "process")
-					c := rapid.SampledFrom(n.readers).Draw(t, "reader")
-					if !n.cuts[i].Load() {
-						n.all[i].check(c)
-					}
-				},
-			})
+			t.Repeat(n.steps())
 			n.finish(t)
 		})
 	})
+}
+
+// steps returns the random steps of the processes.
+func (n *nodes) steps() map[string]func(*rapid.T) {
+	return map[string]func(*rapid.T){
+		"send":    func(t *rapid.T) { n.any(t).sendSome(t, 0) },
+		"begin":   func(t *rapid.T) { n.any(t).sendSome(t, rapid.SampledFrom([]stage{1, 2, 3, 4}).Draw(t, "stage")) },
+		"release": func(t *rapid.T) { n.any(t).releaseSome(t) },
+		"late":    func(t *rapid.T) { n.late.perform() },
+		"renew":   func(t *rapid.T) { n.renew(n.any(t)) },
+		"advance": n.advance,
+		"cut":     func(t *rapid.T) { rapid.SampledFrom(n.cuts).Draw(t, "cut").Store(rapid.Bool().Draw(t, "is cut")) },
+		"kill": func(t *rapid.T) {
+			if rapid.IntRange(0, 2).Draw(t, "kill") == 0 {
+				n.kill(t)
+			}
+		},
+		"stop": func(t *rapid.T) {
+			if rapid.IntRange(0, 3).Draw(t, "stop") == 0 && !n.cuts[0].Load() && !n.cuts[1].Load() && !n.cuts[2].Load() {
+				n.stop(t)
+			}
+		},
+		"poll": func(t *rapid.T) {
+			i := rapid.IntRange(0, len(n.all)-1).Draw(t, "process")
+			c := rapid.SampledFrom(n.readers).Draw(t, "reader")
+			limit := rapid.SampledFrom([]int{0, 1, 2, 7}).Draw(t, "limit")
+			if !n.cuts[i].Load() {
+				n.all[i].poll(c, limit)
+			}
+		},
+		"check": func(t *rapid.T) {
+			i := rapid.IntRange(0, len(n.all)-1).Draw(t, "process")
+			c := rapid.SampledFrom(n.readers).Draw(t, "reader")
+			if !n.cuts[i].Load() {
+				n.all[i].check(c)
+			}
+		},
+	}
 }
 
 func (n *nodes) advance(t *rapid.T) {

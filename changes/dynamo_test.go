@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/changes"
+	"github.com/varvedb/varve/internal/randomtest"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/dynamo"
 	"github.com/varvedb/varve/tests/dynamosim"
@@ -22,17 +25,16 @@ import (
 var registries atomic.Int64
 
 // onDynamoDB starts processes with stores of their own that share a registry.
-func onDynamoDB(t *testing.T, url string) *nodes {
-	t.Helper()
+func onDynamoDB(t TB, url string) *nodes {
 	registry := fmt.Sprintf("changes%d", registries.Add(1))
 	return newNodes(t, func(now func() time.Time) store.Store {
-		s, err := dynamo.Open(t.Context(), dynamo.Options{Client: dynamotest.Client(url), Registry: registry, Now: now})
+		s, err := dynamo.Open(context.Background(), dynamo.Options{Client: dynamotest.Client(url), Registry: registry, Now: now})
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v", err)
 		}
 		t.Cleanup(func() {
 			if err := s.Close(); err != nil {
-				t.Error(err)
+				t.Fatalf("%v", err)
 			}
 		})
 		return s
@@ -69,6 +71,21 @@ func TestChanges_OfDynamoDB(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChanges_AreTheWholeOfDynamo is TestChanges_AreTheWholeOfCluster with fewer sequences, on DynamoDB.
+func TestChanges_AreTheWholeOfDynamo(t *testing.T) {
+	randomtest.LimitChecks(t, 20)
+	repeatRuns(t, func() {
+		rapid.Check(t, func(t *rapid.T) {
+			sim := httptest.NewServer(dynamosim.New(dynamosim.Options{}))
+			t.Cleanup(sim.Close)
+			n := onDynamoDB(t, sim.URL)
+			defer n.close()
+			t.Repeat(n.steps())
+			n.finish(t)
+		})
+	})
 }
 
 // writeAtOnce writes from all processes concurrently. Meanwhile the clock advances, the processes renew their

@@ -22,6 +22,7 @@ import (
 // TB has the methods that testing.TB and rapid.T share.
 type TB interface {
 	Helper()
+	Cleanup(f func())
 	Fatalf(format string, args ...any)
 }
 

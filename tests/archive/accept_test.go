@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/objectstore/folder"
 	"github.com/varvedb/varve/objectstore/s3"
 	"github.com/varvedb/varve/store"
+	"github.com/varvedb/varve/tests/s3test"
 )
 
 // TestAccept_InBucketAndFolder erases a device from merged archives in a bucket and in a folder,
@@ -21,8 +22,8 @@ import (
 // a row group. The next plan must list it as a loss, and the acceptance of that plan must succeed,
 // too.
 func TestAccept_InBucketAndFolder(t *testing.T) {
-	endpoint, inBucket := startS3(t)
-	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Endpoint: endpoint})
+	endpoint, inBucket := s3test.Start(t)
+	b, err := s3.Open(t.Context(), s3.Options{Bucket: s3test.Bucket, Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}

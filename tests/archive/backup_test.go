@@ -11,13 +11,14 @@ import (
 	"github.com/varvedb/varve/objectstore/s3"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/tests/s3test"
 )
 
 // TestBackup_InBucket makes two backups in a bucket and verifies them. Then it deletes the first backup,
 // and restores the second. The restored store must have both readings.
 func TestBackup_InBucket(t *testing.T) {
-	endpoint, _ := startS3(t)
-	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Prefix: "some/store", Endpoint: endpoint})
+	endpoint, _ := s3test.Start(t)
+	b, err := s3.Open(t.Context(), s3.Options{Bucket: s3test.Bucket, Prefix: "some/store", Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/varvedb/varve/objectstore/s3"
 	"github.com/varvedb/varve/query"
 	"github.com/varvedb/varve/store/local"
+	"github.com/varvedb/varve/tests/s3test"
 )
 
 // fleet is the number of devices in TestQuery_ReadsMonthByRanges.
@@ -23,8 +24,8 @@ const fleet = 20
 // their tables in a bucket and in a folder, and drops them. A query of one device must then need at most
 // two requests per table. After the archives are merged, it must need at most four requests.
 func TestQuery_ReadsMonthByRanges(t *testing.T) {
-	endpoint, _ := startS3(t)
-	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Endpoint: endpoint})
+	endpoint, _ := s3test.Start(t)
+	b, err := s3.Open(t.Context(), s3.Options{Bucket: s3test.Bucket, Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,12 @@ import (
 	"github.com/varvedb/varve/objectstore/s3"
 	"github.com/varvedb/varve/store"
 	"github.com/varvedb/varve/store/mem"
+	"github.com/varvedb/varve/tests/s3test"
 )
 
 func TestS3_ConformsToContract(t *testing.T) {
-	endpoint, _ := startS3(t)
-	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Prefix: "some", Endpoint: endpoint})
+	endpoint, _ := s3test.Start(t)
+	b, err := s3.Open(t.Context(), s3.Options{Bucket: s3test.Bucket, Prefix: "some", Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +31,7 @@ func TestS3_ConformsToContract(t *testing.T) {
 }
 
 func TestS3_RefusesMissingBucket(t *testing.T) {
-	endpoint, _ := startS3(t)
+	endpoint, _ := s3test.Start(t)
 	if _, err := s3.Open(t.Context(), s3.Options{Bucket: "missing", Endpoint: endpoint}); err == nil {
 		t.Error("a missing bucket was opened")
 	}
@@ -45,8 +46,8 @@ func clock() time.Time { return time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC) }
 // archives. DuckDB reads the files with plain SQL before and after the merge. It must find the
 // counts and the exact sums of the archived readings.
 func TestArchive_RecountedByDuckDB(t *testing.T) {
-	endpoint, inBucket := startS3(t)
-	b, err := s3.Open(t.Context(), s3.Options{Bucket: bucket, Endpoint: endpoint})
+	endpoint, inBucket := s3test.Start(t)
+	b, err := s3.Open(t.Context(), s3.Options{Bucket: s3test.Bucket, Endpoint: endpoint})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,9 @@
 #!/bin/sh
-# Fetches an implementation of S3 and DuckDB into the user's cache, for the tests of the archive. Go's
-# checksum database and the checksums below guard them. With --if-cached, the script fetches nothing, and
-# exits with 3 if a tool is missing.
+# Fetches DuckDB into the user's cache, for the tests of the archive. The checksums below guard it. With
+# --if-cached, the script fetches nothing, and exits with 3 if DuckDB is missing.
 set -eu
 cd "$(dirname "$0")"
 cache="${XDG_CACHE_HOME:-$HOME/.cache}/varve/archive"
-versitygw=1.8.0
 duckdb=1.5.6-r.1
 mkdir -p "$cache"
 
@@ -38,11 +36,4 @@ if [ "$(cat "$cache/node/version" 2>/dev/null)" != "$duckdb" ]; then
 	fetch @duckdb/node-bindings-linux-x64 "$duckdb" IXcrZJE6kEqM0Z4wwdVnGBHX/frOS33VPNAwDXQ/Q+Fs84b058Qe94chrCCIcNJlG8Y3UHIUU4eBeCQxW5mN1Q==
 	fetch detect-libc 2.1.2 Btj2BOOO83o3WyH59e8MgXsxEQVcarkUOpEYrubB0urwnN10yQ364rsiByU11nZlqWYZm05i/of7io4mzihBtQ==
 	echo "$duckdb" >"$cache/node/version"
-fi
-
-if [ ! -x "$cache/versitygw" ] || [ "$(cat "$cache/version" 2>/dev/null)" != "$versitygw" ]; then
-	[ "${1:-}" != --if-cached ] || exit 3
-	echo "Building versitygw $versitygw into $cache; this is done once, and takes a few minutes."
-	GOBIN="$cache" GOFLAGS=-mod=mod CGO_ENABLED=0 nice go install -trimpath "github.com/versity/versitygw/cmd/versitygw@v$versitygw"
-	echo "$versitygw" >"$cache/version"
 fi
