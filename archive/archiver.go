@@ -95,7 +95,8 @@ func (a *Archiver) archive(ctx context.Context, in *store.Info) (Record, error) 
 	case found && r.State == Archived:
 		bad := a.Check(ctx, &r, in)
 		if bad == nil {
-			return r, nil
+			err := a.forgetAttempts(ctx, &r)
+			return r, err
 		}
 		if in.Hold == RestoredHold {
 			return r, varve.Errorf(varve.Conflict, "the table is being restored from its archive and differs from it (%s): repeat the restore", bad)
@@ -228,6 +229,25 @@ func (a *Archiver) finish(ctx context.Context, r *Record, m *Manifest, begin tim
 		return err
 	}
 	*r = done
+	return nil
+}
+
+// forgetAttempts deletes the files of the attempts in the record of a whole archive, and removes the attempts from
+// the record. The archive may have become whole again after an attempt to replace it began, because an operator
+// restored a damaged file.
+func (a *Archiver) forgetAttempts(ctx context.Context, r *Record) error {
+	if len(r.Attempts) == 0 {
+		return nil
+	}
+	if err := a.deleteLeftovers(ctx, r); err != nil {
+		return fmt.Errorf("delete files of earlier attempts: %w", err)
+	}
+	next := *r
+	next.Attempts = nil
+	if err := a.catalog.put(ctx, &next); err != nil {
+		return err
+	}
+	*r = next
 	return nil
 }
 

@@ -210,15 +210,10 @@ func write(t *rapid.T, s store.Store, tb grid.Table, n int) (stored []varve.Read
 // damage changes a random object, as a disk, a program or a person may do.
 func damage(t *rapid.T, o objectstore.Store) {
 	ctx := context.Background()
-	var keys []string
-	must(t, o.List(ctx, "", func(o objectstore.Object) error {
-		keys = append(keys, o.Key)
-		return nil
-	}))
+	keys := sortedKeys(t, o)
 	if len(keys) == 0 {
 		return
 	}
-	slices.Sort(keys)
 	injected.Add(1)
 	key := rapid.SampledFrom(keys).Draw(t, "object")
 	body, err := o.Get(ctx, key, 0, -1)

@@ -2,6 +2,8 @@ package archive_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,6 +69,71 @@ func TestArchive_DiscardsUnfinishedOneOfDroppedTable(t *testing.T) {
 			t.Fatalf("%d archives were discarded, and %d refused", discarded, refused)
 		}
 	})
+}
+
+// withoutManifests is an object store in which no manifest can be written.
+type withoutManifests struct{ objectstore.Store }
+
+func (w withoutManifests) PutNew(ctx context.Context, key string, body []byte) error {
+	if strings.Contains(key, "manifest") {
+		return errInjected
+	}
+	return w.Store.PutNew(ctx, key, body)
+}
+
+// TestArchive_ForgetsAttemptOfWholeArchive cuts a file of an archive, and archives the table again. That
+// attempt fails, and the file is repaired from elsewhere. Then the files of the attempt must be deleted, and
+// the record must no longer name it.
+func TestArchive_ForgetsAttemptOfWholeArchive(t *testing.T) {
+	randomtest.LimitChecks(t, 1)
+	dir := t.TempDir()
+	rapid.Check(t, func(t *rapid.T) {
+		ctx, s := context.Background(), mem.New(clock)
+		objects, remove := inFolder(dir)(t)
+		defer remove()
+		must(t, s.Create(ctx, table, store.Hot))
+		write(t, s, table, 20)
+		must(t, s.Retire(ctx, table, now.Add(-time.Hour)))
+		whole := archiver(s, s, objects, s)
+		_, err := whole.Archive(ctx, info(t, s, table))
+		must(t, err)
+		before := sortedKeys(t, objects)
+		file := before[slices.IndexFunc(before, func(key string) bool { return strings.HasSuffix(key, ".parquet") })]
+		body, err := objects.Get(ctx, file, 0, -1)
+		must(t, err)
+		replace := func(body []byte) {
+			must(t, objects.Delete(ctx, file))
+			must(t, objects.PutNew(ctx, file, body))
+		}
+		replace(body[:len(body)/2])
+		if _, err := archiver(s, s, withoutManifests{objects}, s).Archive(ctx, info(t, s, table)); err == nil {
+			t.Fatal("the table was archived without a manifest")
+		}
+		replace(body)
+		if r, _, err := whole.Catalog().Get(ctx, table); err != nil || len(r.Attempts) == 0 || len(sortedKeys(t, objects)) == len(before) {
+			t.Fatalf("%+v, %v: no attempt was made", r, err)
+		}
+		returned, err := whole.Archive(ctx, info(t, s, table))
+		must(t, err)
+		recorded, _, err := whole.Catalog().Get(ctx, table)
+		must(t, err)
+		if len(returned.Attempts) > 0 || len(recorded.Attempts) > 0 {
+			t.Errorf("attempts %v were returned, and %v recorded", returned.Attempts, recorded.Attempts)
+		}
+		if after := sortedKeys(t, objects); !slices.Equal(after, before) {
+			t.Errorf("objects %v, want %v", after, before)
+		}
+	})
+}
+
+// sortedKeys returns the keys of all objects, in ascending order.
+func sortedKeys(t *rapid.T, o objectstore.Store) (keys []string) {
+	must(t, o.List(context.Background(), "", func(o objectstore.Object) error {
+		keys = append(keys, o.Key)
+		return nil
+	}))
+	slices.Sort(keys)
+	return keys
 }
 
 // TestErase_RemovesFilesOfDiedAttempt kills a process before each of its steps while it archives a

@@ -311,7 +311,7 @@ func (e *Engine) archiveDue(ctx context.Context, infos []store.Info) error {
 
 // upToDate reports whether the record of an archive shows that a table need not be read.
 func (e *Engine) upToDate(r *archive.Record, in *store.Info) bool {
-	return r != nil && r.State == archive.Archived && !r.At.After(e.Now()) && (in.Retired.IsZero() || !r.At.Before(in.Retired)) &&
+	return r != nil && r.State == archive.Archived && len(r.Attempts) == 0 && !r.At.After(e.Now()) && (in.Retired.IsZero() || !r.At.Before(in.Retired)) &&
 		(!e.archives.opts.ExactCounts || r.Matches(in.Readings))
 }
 
