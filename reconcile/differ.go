@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -47,6 +48,21 @@ func check(spans []Span, p rollup.Period) error {
 			if text != "" && (len(text) < MinPrefix || len(text) > TextLen) {
 				return varve.InvalidParam("spans.digests", "%q has %d characters: use the first 8 to 22 of the digest", text, len(text))
 			}
+		}
+	}
+	return checkSeparate(spans, p)
+}
+
+// checkSeparate rejects spans that overlap, because Difference.Total would count their readings twice.
+func checkSeparate(spans []Span, p rollup.Period) error {
+	windows := make([]varve.Window, len(spans))
+	for i := range spans {
+		windows[i] = spans[i].Window(p)
+	}
+	slices.SortFunc(windows, func(a, b varve.Window) int { return cmp.Or(a.From.Compare(b.From), a.To.Compare(b.To)) })
+	for i := range windows[min(1, len(windows)):] {
+		if earlier, later := windows[i], windows[i+1]; later.From.Before(earlier.To) {
+			return varve.InvalidParam("spans", "two spans have the period that begins at %s: send each period once", later.From.UTC().Format(time.RFC3339))
 		}
 	}
 	return nil

@@ -56,7 +56,7 @@ func TestDigest_MatchesVectors(t *testing.T) {
 }
 
 // TestDiffer_RejectsUnclearSpans checks that Differ refuses spans that do not begin at the start of a period,
-// a digest that is too short, and a span with too many periods.
+// a digest that is too short, a span with too many periods, and spans that overlap.
 func TestDiffer_RejectsUnclearSpans(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
 	if err != nil {
@@ -69,18 +69,21 @@ func TestDiffer_RejectsUnclearSpans(t *testing.T) {
 	}()
 	reader := reconcile.Reader{Readings: e.Query}
 	for _, c := range []struct {
-		span   reconcile.Span
+		spans  []reconcile.Span
 		period rollup.Period
 		param  string
 	}{
-		{reconcile.Span{From: noon.Add(time.Minute)}, rollup.Hourly, "spans.from"},
-		{reconcile.Span{From: noon}, rollup.Daily, "spans.from"},
-		{reconcile.Span{From: noon, Digests: []string{"AAAAAAA"}}, rollup.Hourly, "spans.digests"},
-		{reconcile.Span{From: noon, Digests: make([]string, reconcile.MaxPeriods+1)}, rollup.Hourly, "spans"},
+		{[]reconcile.Span{{From: noon.Add(time.Minute)}}, rollup.Hourly, "spans.from"},
+		{[]reconcile.Span{{From: noon}}, rollup.Daily, "spans.from"},
+		{[]reconcile.Span{{From: noon, Digests: []string{"AAAAAAA"}}}, rollup.Hourly, "spans.digests"},
+		{[]reconcile.Span{{From: noon, Digests: make([]string, reconcile.MaxPeriods+1)}}, rollup.Hourly, "spans"},
+		{[]reconcile.Span{{From: noon, Digests: make([]string, 1)}, {From: noon, Digests: make([]string, 1)}}, rollup.Hourly, "spans"},
+		{[]reconcile.Span{{From: noon.Add(2 * time.Hour), Digests: make([]string, 1)}, {From: noon, Digests: make([]string, 3)}}, rollup.Hourly, "spans"},
+		{[]reconcile.Span{{From: noon.Add(time.Hour), Digests: make([]string, 1)}, {From: noon, Digests: make([]string, 1)}}, rollup.Hourly, ""},
 	} {
-		_, err := reader.Differ(t.Context(), series("a"), c.period, []reconcile.Span{c.span})
-		if e := (*varve.Error)(nil); !errors.As(err, &e) || e.Param != c.param {
-			t.Errorf("%s from %s: %v, want an error of %s", c.period, c.span.From, err, c.param)
+		_, err := reader.Differ(t.Context(), series("a"), c.period, c.spans)
+		if e := (*varve.Error)(nil); errors.As(err, &e) != (c.param != "") || e != nil && e.Param != c.param {
+			t.Errorf("%s spans %v: %v, want an error of %q", c.period, c.spans, err, c.param)
 		}
 	}
 }

@@ -29,7 +29,8 @@ const (
 // Order is the order in which Next returns segments.
 type Order int
 
-// Orders of segments. Within a segment, the oldest records come first.
+// Orders of segments. Within a segment, the oldest records come first. With NewestFirst, segments are shorter
+// while records wait.
 const (
 	OldestFirst Order = iota
 	NewestFirst
@@ -65,6 +66,11 @@ const MinBytes = 8 * smallestSegment
 const (
 	smallestSegment = 128 << 10
 	largestSegment  = 4 << 20
+	// With NewestFirst, a segment ends once it is older than backlogAge and its unconfirmed records take
+	// backlogBytes, or a larger outbox divided by backlogSegments.
+	backlogAge      = time.Second
+	backlogBytes    = 32 << 10
+	backlogSegments = 4096
 	// groupBytes limits the memory of a group with several callers.
 	groupBytes = 256 << 10
 )

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -47,6 +48,26 @@ func TestOutbox_ReturnsRecordsInOrder(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestOutbox_ReturnsNewestRecordsOfBacklogFirst adds a record each 10 ms while the server does not answer.
+// With NewestFirst, the first batch then must have recent records, although they would fit into one segment.
+func TestOutbox_ReturnsNewestRecordsOfBacklogFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, Order: outbox.NewestFirst, MaxBytes: 256 << 20})
+		const records = 2000
+		for n := range records {
+			add(t, b, n, n+1)
+			<-time.After(10 * time.Millisecond)
+		}
+		got := left(t, b)
+		if got[0] < records-400 || got[len(got)-1] > 400 {
+			t.Errorf("the first record is %d, and the last one %d", got[0], got[len(got)-1])
+		}
+		if slices.Sort(got); !slices.Equal(got, sequence(0, records)) {
+			t.Errorf("%v", got)
+		}
+	})
 }
 
 // TestOutbox_ReturnsUnconfirmedRecordsAgain checks that unconfirmed records are returned once more, with

@@ -13,9 +13,10 @@ import (
 type writer struct {
 	*Outbox
 
-	active *segment // receives new frames; if nil, the next group begins a segment
-	file   File     // file of active
-	last   uint64   // highest number that a segment has had
+	active *segment  // receives new frames; if nil, the next group begins a segment
+	file   File      // file of active
+	begun  time.Time // when active was created
+	last   uint64    // highest number that a segment has had
 	timer  *time.Timer
 }
 
@@ -134,7 +135,7 @@ func (w *writer) dropOldest() bool {
 
 // tryWrite writes and syncs a group at the end of the active segment.
 func (w *writer) tryWrite(g *group) error {
-	if s := w.active; s != nil && s.size > headerBytes && s.size+int64(len(g.buf)) > w.opts.SegmentBytes {
+	if s := w.active; s != nil && s.size > headerBytes && (s.size+int64(len(g.buf)) > w.opts.SegmentBytes || w.isBacklog(s)) {
 		w.endSegment()
 	}
 	if w.active == nil {
@@ -162,6 +163,17 @@ func (w *writer) tryWrite(g *group) error {
 	return nil
 }
 
+// isBacklog reports whether the active segment must end because of NewestFirst: its records have waited for some
+// time. Within a segment the oldest records come first, so later records get a segment of their own.
+func (w *writer) isBacklog(s *segment) bool {
+	if w.opts.Order != NewestFirst || time.Since(w.begun) < backlogAge {
+		return false
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return s.size-s.confirmed.offset >= max(backlogBytes, w.opts.MaxBytes/backlogSegments)
+}
+
 // beginSegment creates the next segment, durably.
 func (w *writer) beginSegment() error {
 	s := &segment{name: name{w.last + 1, newTag()}, size: headerBytes, disk: headerBytes, confirmed: progress{offset: headerBytes}}
@@ -182,7 +194,7 @@ func (w *writer) beginSegment() error {
 		w.removeFile(s)
 		return err
 	}
-	w.active, w.file = s, f
+	w.active, w.file, w.begun = s, f, time.Now()
 	if w.opts.Keep > 0 {
 		w.timer = time.AfterFunc(w.Kept().Interval(), w.endLater)
 	}
