@@ -99,7 +99,7 @@ func (c *counter) countReadings(ctx context.Context, of varve.Series) (n int64, 
 	}
 	defer rows.Close()
 	for more := true; more; {
-		err := c.opts.InTurn(ctx, func() error {
+		err := c.opts.InTurn(ctx, func(ctx context.Context) error {
 			part, err := rows.NextPart(ctx)
 			n += int64(part.Len())
 			more = !part.IsEnd()
@@ -125,7 +125,7 @@ func (c *counter) countRollups(ctx context.Context, of varve.Series) (n int64, e
 	}
 	for {
 		var page rollup.Page
-		err := c.opts.InTurn(ctx, func() (err error) {
+		err := c.opts.InTurn(ctx, func(ctx context.Context) (err error) {
 			page, err = c.opts.Rollups.Read(ctx, q)
 			return err
 		})

@@ -16,9 +16,9 @@ import (
 type Options struct {
 	Readings *query.Engine
 	Rollups  *rollup.Reader // if nil, roll-ups are off
-	// InTurn, if set, runs each read of a query from the store. It can limit the number of reads at
-	// a time.
-	InTurn func(ctx context.Context, read func() error) error
+	// InTurn, if set, runs each read of a query from the store, with the context that the read must use. It can
+	// limit the number of reads at a time.
+	InTurn func(ctx context.Context, read func(context.Context) error) error
 }
 
 // Engine computes aggregates. It is safe for concurrent use.
@@ -27,7 +27,7 @@ type Engine struct{ opts Options }
 // New returns an engine. If InTurn is nil, the number of reads at a time is not limited.
 func New(o Options) *Engine {
 	if o.InTurn == nil {
-		o.InTurn = func(_ context.Context, read func() error) error { return read() }
+		o.InTurn = func(ctx context.Context, read func(context.Context) error) error { return read(ctx) }
 	}
 	return &Engine{opts: o}
 }
@@ -154,7 +154,7 @@ func (r *run) addReadings(ctx context.Context, of varve.Series, s *series) error
 	}
 	defer rows.Close()
 	for more := true; more; {
-		err := r.opts.InTurn(ctx, func() error {
+		err := r.opts.InTurn(ctx, func(ctx context.Context) error {
 			part, err := rows.NextPart(ctx) // reads one page, even if none of its readings match Where
 			if err != nil {
 				return err

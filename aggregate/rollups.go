@@ -22,7 +22,7 @@ func (r *run) addRollups(ctx context.Context, of varve.Series, s *series) error 
 	q := rollup.Query{Series: of, Period: r.period(), Window: r.q.Window, Fields: r.q.Fields, AsOf: r.q.AsOf}
 	for {
 		var page rollup.Page
-		err := r.opts.InTurn(ctx, func() (err error) {
+		err := r.opts.InTurn(ctx, func(ctx context.Context) (err error) {
 			page, err = r.opts.Rollups.Read(ctx, q)
 			return err
 		})

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -185,8 +186,8 @@ func (a *answer) sendPages() error {
 // page adds the next page to the answer, once the limit of reads permits. It releases the memory
 // of the page, because the client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
-	err = a.h.reads.inTurn(a.r.Context(), func() error {
-		part, err := rows.NextPart(a.r.Context())
+	err = a.h.reads.inTurnOrArchive(a.r.Context(), func(ctx context.Context) error {
+		part, err := rows.NextPart(ctx)
 		if err != nil {
 			return err
 		}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"context"
+
 	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/query"
 )
@@ -36,8 +38,8 @@ func (a *answer) scan(do func(*query.Part)) error {
 	}
 	defer rows.Close()
 	for more := true; more; {
-		err := a.h.reads.inTurn(a.r.Context(), func() error {
-			part, err := rows.NextPart(a.r.Context())
+		err := a.h.reads.inTurnOrArchive(a.r.Context(), func(ctx context.Context) error {
+			part, err := rows.NextPart(ctx)
 			if err == nil {
 				do(&part)
 			}

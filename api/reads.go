@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/varvedb/varve"
+	"github.com/varvedb/varve/internal/turns"
 )
 
 // reads limits the number of concurrent reads, and the number of reads that use the store at a time.
@@ -55,9 +56,11 @@ func (r *reads) end() { r.underWay.Release(1) }
 // inTurn runs the part of a read that uses the store, as soon as the limit permits. The function
 // "do" must not wait for the client.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
-	if err := r.inStore.Acquire(ctx, 1); err != nil {
-		return context.Cause(ctx)
-	}
-	defer r.inStore.Release(1)
-	return do()
+	return r.inTurnOrArchive(ctx, func(context.Context) error { return do() })
+}
+
+// inTurnOrArchive is like inTurn, for reads that may use archives. With the context that the function "do" gets, the
+// limit does not count the read while it waits for an archive.
+func (r *reads) inTurnOrArchive(ctx context.Context, do func(context.Context) error) error {
+	return turns.TakeTurn(ctx, r.inStore, do)
 }

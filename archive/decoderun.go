@@ -7,6 +7,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive/parquetfile"
 	"github.com/varvedb/varve/block"
+	"github.com/varvedb/varve/internal/turns"
 )
 
 // decodedBytes bounds the decoded row groups of one read, and the decoded row groups that one query retains for its
@@ -23,15 +24,11 @@ type decodedRun struct {
 // decodeRun reads row groups, and decodes the readings of the series. If the decoded row groups would exceed the
 // limit, the result lacks the last ones in the order of the range. They need another read.
 func (s *SeriesReader) decodeRun(ctx context.Context, r run) (d decodedRun, err error) {
-	weight := min(r.body().Size+r.file.Footer.Size, fetchedBytes)
-	if err := s.reader.fetching.Acquire(ctx, weight); err != nil {
-		return d, context.Cause(ctx)
-	}
-	defer s.reader.fetching.Release(weight)
-	known, err := s.fetchRun(ctx, r)
+	known, release, err := s.fetchInTurn(ctx, r)
 	if err != nil {
 		return d, err
 	}
+	defer release()
 	rd, err := parquetfile.OpenRanges(known)
 	if err != nil {
 		return d, contentError{err}
@@ -53,6 +50,25 @@ func (s *SeriesReader) decodeRun(ctx context.Context, r run) (d decodedRun, err 
 		d.blocks, d.bytes = append(d.blocks, b), append(d.bytes, rd.GroupBytes(i))
 	}
 	return d, nil
+}
+
+// fetchInTurn fetches row groups as soon as the limit of fetched bytes permits. Meanwhile, other requests get the
+// slot of this one. The function "release" ends the use of the row groups.
+func (s *SeriesReader) fetchInTurn(ctx context.Context, r run) (known *parquetfile.Ranges, release func(), err error) {
+	weight := min(r.body().Size+r.file.Footer.Size, fetchedBytes)
+	release = func() { s.reader.fetching.Release(weight) }
+	err = turns.Pause(ctx, func() (err error) {
+		if s.reader.fetching.Acquire(ctx, weight) != nil {
+			release = func() {}
+			return context.Cause(ctx)
+		}
+		known, err = s.fetchRun(ctx, r)
+		return err
+	})
+	if err != nil {
+		release()
+	}
+	return known, release, err
 }
 
 // limitRun returns the first row groups of a run in the order of the range, as many as the limit of decoded bytes

@@ -13,6 +13,7 @@ import (
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/archive/parquetfile"
 	"github.com/varvedb/varve/internal/cache"
+	"github.com/varvedb/varve/internal/turns"
 	"github.com/varvedb/varve/objectstore"
 	"github.com/varvedb/varve/store"
 )
@@ -129,7 +130,11 @@ func (s *SeriesReader) manifest(ctx context.Context) (*Manifest, error) {
 		return m.(*Manifest), nil
 	}
 	key := rec.ManifestKey()
-	body, err := s.fetch(ctx, key, 0, -1)
+	var body []byte
+	err := turns.Pause(ctx, func() (err error) {
+		body, err = s.fetch(ctx, key, 0, -1)
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -55,8 +55,8 @@ func TestDigest_MatchesVectors(t *testing.T) {
 	}
 }
 
-// TestDiffer_RejectsUnclearSpans checks that Differ refuses spans that do not begin at the start of a period,
-// a digest that is too short, a span with too many periods, and spans that overlap.
+// TestDiffer_RejectsUnclearSpans checks that Differ refuses spans that overlap or do not begin at the start of
+// a period. It must also refuse a digest that is too short, and a span with too many periods.
 func TestDiffer_RejectsUnclearSpans(t *testing.T) {
 	e, err := engine.Open(t.Context(), engine.Options{Store: mem.New(nil), Holder: "test"})
 	if err != nil {

@@ -13,6 +13,7 @@ package s3
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -44,6 +45,9 @@ type Options struct {
 	Endpoint string // address of a service other than AWS, with the bucket in its path; if empty, AWS is used
 	Region   string // if empty, the environment or the profile has it
 	ReadOnly bool   // if true, Open writes no object to check the service
+	// Stall is the time after which a connection without progress fails. The client then tries again, twice. 0 means
+	// 20 seconds.
+	Stall time.Duration
 }
 
 // Bucket is an object store in an S3 bucket.
@@ -59,6 +63,7 @@ var _ objectstore.Store = (*Bucket)(nil)
 func Open(ctx context.Context, o Options) (*Bucket, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithLogger(logging.Nop{}), // errors contain every failure that the SDK would log
+		awsconfig.WithHTTPClient(httpClient(cmp.Or(o.Stall, stallLimit))),
 	}
 	if o.Region != "" {
 		options = append(options, awsconfig.WithRegion(o.Region))
