@@ -227,12 +227,18 @@ func (a *changesAnswer) send() error {
 	}
 }
 
-// checkNames fails if the stream, or the device of the query, does not exist.
+// checkNames fails if the stream, or the device of the query, does not exist. It reads the registry only for names
+// that this process has not found recently, so that polls need few requests. A device that another process has deleted
+// may be found for up to a minute more. Then the answer is a page of changes, instead of the status 404.
 func (h *changesHandler) checkNames(ctx context.Context, q *changes.Query) error {
 	if err := h.checkStream(ctx, q.Stream.Tenant, q.Stream.Name); err != nil || q.Device == "" {
 		return err
 	}
-	return h.checkDevice(ctx, q.Stream.Tenant, q.Device)
+	ok, err := h.devices.Exists(ctx, q.Stream.Tenant, q.Device)
+	if err != nil || ok {
+		return err
+	}
+	return errNoDevice(q.Device)
 }
 
 // open begins to read the changes after the cursor, and returns the first page. Without changes, the page

@@ -37,8 +37,8 @@ func (d *directory) readLatest(ctx context.Context, q query.LatestQuery, names [
 
 // checkStream fails with NotFound if a stream does not exist.
 func (d *directory) checkStream(ctx context.Context, tenant, stream string) error {
-	st, err := d.streams.Get(ctx, tenant, stream, true)
-	if err != nil || len(st.Classes) > 0 {
+	ok, err := d.streams.Exists(ctx, tenant, stream)
+	if err != nil || ok {
 		return err
 	}
 	return varve.Errorf(varve.NotFound, "stream %s: not found: GET /v1/streams lists all streams", stream)

@@ -57,6 +57,7 @@ func (r *Registry) Delete(ctx context.Context, tenant, device string) error {
 	if err := varve.ValidateDevice(device); err != nil {
 		return varve.InvalidParam("device", "%s", err)
 	}
+	defer r.existing.forget(deviceID{tenant, device}) // even after an error, because the store may have deleted it
 	// Delete the last-seen records first: as long as one exists, a process that knows the device does not
 	// register it again. Below, delete them once more, because a reading that arrived in between may have
 	// written one.

@@ -4,6 +4,7 @@
 //	                    └─ later ones: last seen, written in the background
 //	api ── Get, List, Put, Delete
 //	query ── Retention ── a cache of ten seconds
+//	polls ── Exists ── a cache of a minute
 //
 // A record has the description, the last-seen time and a retention override. The main types:
 //

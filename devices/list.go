@@ -152,6 +152,40 @@ func (r *Registry) Unregistered(ctx context.Context, tenant string, names []stri
 	return missing, nil
 }
 
+// Exists reports whether a device is registered. It remembers a registered device for up to a minute, and
+// never remembers that a device is missing.
+//
+// After another process has deleted a device, Exists may return true for up to a minute. A deletion by this
+// process takes effect immediately.
+func (r *Registry) Exists(ctx context.Context, tenant, device string) (bool, error) {
+	id, now := deviceID{tenant, device}, r.opts.Now()
+	ok, forgets := r.existing.use(id, now)
+	if ok {
+		return true, nil
+	}
+	missing, err := r.Unregistered(ctx, tenant, []string{device})
+	if err != nil || len(missing) > 0 {
+		return false, err
+	}
+	r.existing.add(id, now, forgets)
+	return true, nil
+}
+
+// RefreshExisting rereads the remembered devices that were used recently, so that Exists need not read them. The
+// caller calls it at intervals of a few seconds.
+func (r *Registry) RefreshExisting(ctx context.Context) error {
+	now := r.opts.Now()
+	old, forgets := r.existing.old(now)
+	for tenant, names := range old {
+		missing, err := r.Unregistered(ctx, tenant, names)
+		if err != nil {
+			return err
+		}
+		r.existing.refresh(tenant, names, missing, now, forgets)
+	}
+	return nil
+}
+
 func (r *Registry) withLastSeen(ctx context.Context, tenant, stream string, items []store.Item) (page registry.Page[Device], err error) {
 	keys := make([]store.Key, len(items))
 	at := make(map[string]int, len(items))

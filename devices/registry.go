@@ -36,6 +36,7 @@ type Registry struct {
 	lastSeen   lastSeen
 	overriding *registry.Cache[string, bool] // whether devices of a tenant may have overrides
 	overrides  *registry.Cache[deviceID, time.Duration]
+	existing   existing
 
 	closing sync.Once
 	stop    chan struct{}
@@ -48,7 +49,7 @@ func New(o Options) *Registry {
 		o.Failed = func(string, error) {}
 	}
 	r := &Registry{
-		opts: o, lastSeen: newLastSeen(),
+		opts: o, lastSeen: newLastSeen(), existing: existing{found: map[deviceID]finding{}},
 		overriding: registry.NewCache[string](registry.CacheOptions[bool]{
 			TTL: cacheFor, Now: o.Now, Lasting: func(overriding bool) bool { return overriding },
 		}),

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -57,7 +58,8 @@ func (e *Engine) openChanges(ctx context.Context, o Options) {
 }
 
 // renewArrivals returns a function that stores the arrival of the oldest running write of this
-// process, and rereads the records about indexes. The function runs every few seconds.
+// process. It also rereads the records about indexes and the devices that polls use. The function runs
+// every few seconds.
 func renewArrivals(e *Engine, failed func(task string, err error)) func() {
 	var running sync.Mutex
 	return func() {
@@ -69,7 +71,7 @@ func renewArrivals(e *Engine, failed func(task string, err error)) func() {
 		defer cancel()
 		err := e.Cluster.Renew(ctx)
 		if err == nil {
-			err = e.Changes.Refresh(ctx)
+			err = errors.Join(e.Changes.Refresh(ctx), e.Devices.RefreshExisting(ctx))
 		}
 		if err != nil && failed != nil && e.background.Err() == nil {
 			failed("record the oldest arrival", err)

@@ -240,6 +240,16 @@ func (r *Registry) streamOf(ctx context.Context, k id, it *store.Item) (Stream, 
 	return decode(k, it)
 }
 
+// Exists reports whether a stream exists, that is, whether it was ever written to. A stream never ceases to
+// exist. So once this process has found a stream, Exists does not read the registry for it.
+func (r *Registry) Exists(ctx context.Context, tenant, stream string) (bool, error) {
+	if known, _, ok := r.known.Lookup(id{tenant, stream}); ok && len(known.Classes) > 0 {
+		return true, nil
+	}
+	st, err := r.Get(ctx, tenant, stream, true)
+	return len(st.Classes) > 0, err
+}
+
 // Get returns a stream. A stream to which nothing was written has no classes. If the argument
 // "fresh" is set, the registry is read; otherwise a copy that is up to ten seconds old may be
 // returned.

@@ -189,3 +189,23 @@ func (p *paged) Query(ctx context.Context, q store.ItemQuery) (store.ItemPage, e
 	q.Limit = 2
 	return p.Items.Query(ctx, q)
 }
+
+// TestExists_ReadsUnknownStreamsOnly checks that the registry is read until a stream is found, and not again
+// afterward.
+func TestExists_ReadsUnknownStreamsOnly(t *testing.T) {
+	items, c := &counted{Items: mem.New(nil)}, newClock()
+	r, other := streams.New(items, c.Now), streams.New(items.Items, c.Now)
+	expect := func(want bool, gets int) {
+		t.Helper()
+		before := items.gets
+		if ok, err := r.Exists(t.Context(), "acme", "weather"); err != nil || ok != want || items.gets-before != gets {
+			t.Errorf("exists %t after %d reads, %v: want %t after %d", ok, items.gets-before, err, want, gets)
+		}
+	}
+	expect(false, 1)
+	expect(false, 1)
+	note(t, other, "acme", "weather", "default")
+	expect(true, 1)
+	c.now = c.now.Add(24 * time.Hour)
+	expect(true, 0)
+}
