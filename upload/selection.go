@@ -56,7 +56,7 @@ func (s *Selection) Sources(args []string) ([]Source, error) {
 	return sources, nil
 }
 
-// files returns a file, or the files of readings below a folder. Links to files are followed, and links to folders
+// files returns a file, or the files of readings below a folder. The folder may be an archive. Links to files are followed, and links to folders
 // are not, except arg itself.
 func (s *Selection) files(arg string) ([]string, error) {
 	info, err := os.Stat(arg)
@@ -93,7 +93,7 @@ func (s *Selection) files(arg string) ([]string, error) {
 		err = fmt.Errorf("%s: no file ends in %s, %s", arg, parquetExtension, wire.FileExtensions())
 	}
 	slices.Sort(paths)
-	return paths, err
+	return withoutArchiveIndexes(paths), err
 }
 
 // excludes reports whether a file is one of Exclude, even under another name.

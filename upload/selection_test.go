@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,5 +102,43 @@ func TestRejectFile_KeepsRejectionsOfEarlierRun(t *testing.T) {
 		if lines := strings.Count(string(text), "\n"); err != nil || lines != 1 {
 			t.Errorf("resumed %t: %d rejections after %+v, %v; want 1", resumed, lines, result, err)
 		}
+	}
+}
+
+// TestSelection_FindsPartsOfArchive selects the folder of an archive, and a folder whose files only have such names.
+// The manifest and the digests of the archive must be skipped.
+func TestSelection_FindsPartsOfArchive(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{
+		"table/part-0123456789abcdef-00000.parquet", "table/part-0123456789abcdef-00001.parquet", "table/digests-0123456789abcdef.parquet",
+		"table/manifest.json", "table/manifest-2.json", "table/notes.json", "other/manifest.json", "other/digests-0123456789abcdef.parquet",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := upload.Selection{Stream: "weather"}
+	sources, err := s.Sources([]string{dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for i := range sources {
+		name, err := filepath.Rel(dir, sources[i].Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, filepath.ToSlash(name))
+	}
+	want := []string{
+		"other/digests-0123456789abcdef.parquet", "other/manifest.json", "table/notes.json",
+		"table/part-0123456789abcdef-00000.parquet", "table/part-0123456789abcdef-00001.parquet",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("found %v, want %v", names, want)
 	}
 }

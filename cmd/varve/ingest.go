@@ -28,7 +28,7 @@ type ingestFlags struct {
 func ingestCommand(a *app) *cobra.Command {
 	f := ingestFlags{params: map[string]*string{}}
 	cmd := &cobra.Command{
-		Use: "ingest FILES…", Short: "Send files: CSV, NDJSON, JSON, Parquet or line protocol",
+		Use: "ingest FILES…", Aliases: []string{"upload"}, Short: "Send files: CSV, NDJSON, JSON, Parquet or line protocol",
 		Long: "Send files of readings, folders of such files, or - for standard input. In a folder, links to files are followed,\n" +
 			"and links to folders are not.\n\n" +
 			"The stream is the name of the file's folder, unless --stream is set. A reading without a device gets the name of\n" +
