@@ -57,7 +57,7 @@ func TestMake_SurvivesFaults(t *testing.T) {
 			if err != nil {
 				failed++
 			}
-			w.clock = w.clock.Add(25 * time.Hour) // later backups then ignore the mark of the interrupted one
+			w.clock = w.clock.Add(validity) // later backups then ignore the mark of the interrupted one
 			list, err := w.place.Manifests(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -2,7 +2,7 @@
 //
 //	PLACE/files/SHA256          a file of a snapshot, named by its content
 //	PLACE/backups/TIME.json     a manifest: the files of one backup
-//	PLACE/running/ID            a mark, which exists while a command changes the place
+//	PLACE/running/TIME-ID       a mark, which exists while a command changes the place
 //
 // The main types:
 //
@@ -21,5 +21,5 @@
 //
 // A damaged snapshot is backed up, too, and its manifest names the damage. [Place.Prune] deletes
 // nothing if a manifest cannot be read. A failed call may be repeated. Several processes may use a
-// place, but only one at a time makes or prunes backups.
+// place, but only one at a time makes or prunes backups, if their clocks differ by at most ten minutes.
 package backup

@@ -3,6 +3,7 @@ package backup_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,10 +17,11 @@ type lossy struct {
 	objectstore.Store
 	part   string
 	answer error
+	losing *atomic.Bool // if set and false, no answer is lost
 }
 
 func (l lossy) PutNew(ctx context.Context, key string, body []byte) error {
-	if err := l.Store.PutNew(ctx, key, body); err != nil || !strings.Contains(key, l.part) {
+	if err := l.Store.PutNew(ctx, key, body); err != nil || !strings.Contains(key, l.part) || l.losing != nil && !l.losing.Load() {
 		return err
 	}
 	return l.answer
@@ -31,7 +33,7 @@ func TestMake_SucceedsAfterRepeatedRequest(t *testing.T) {
 	for _, part := range []string{"/running/", "/backups/", "/files/"} {
 		w := newWorld(t)
 		w.write(10)
-		made, err := w.make(w.placeOf(lossy{w.folder(w.dir), part, objectstore.ErrExists}))
+		made, err := w.make(w.placeOf(lossy{Store: w.folder(w.dir), part: part, answer: objectstore.ErrExists}))
 		if err != nil {
 			t.Errorf("%s: %v", part, err)
 			continue
@@ -42,27 +44,30 @@ func TestMake_SucceedsAfterRepeatedRequest(t *testing.T) {
 	}
 }
 
-// TestMark_IsDeletedAfterLostAnswer loses the answer of the first mark, or of its renewal, for good. The next
-// backup must not wait for that mark.
+// TestMark_IsDeletedAfterLostAnswer loses the answer of the first mark, or of its renewals. The first backup must
+// fail, and the other one must retry the renewal. No mark must remain.
 func TestMark_IsDeletedAfterLostAnswer(t *testing.T) {
 	for _, renewal := range []bool{false, true} {
-		w := newWorld(t)
-		w.write(10)
-		objects := &lossy{Store: w.folder(w.dir), part: "/running/", answer: errInjected}
-		if renewal {
-			objects.answer = nil
-		}
-		p := w.placeOf(objects)
-		p.Progress = func(int64, int64) {
-			objects.answer = errInjected
-			w.clock = w.clock.Add(2 * time.Hour)
-		}
-		if _, err := w.make(p); err == nil || !strings.Contains(err.Error(), "injected") {
-			t.Errorf("renewal %t: %v, want the lost answer", renewal, err)
-		}
-		if _, err := w.make(w.place); err != nil {
-			t.Errorf("renewal %t: the next backup: %v", renewal, err)
-		}
+		inBubble(t, func(b *bubble) {
+			var losing atomic.Bool
+			losing.Store(!renewal)
+			objects := &lossy{Store: b.objects, part: "running/", answer: errInjected, losing: &losing}
+			p := backup.NewPlace(objects, "", time.Now)
+			p.Progress = first(func() {
+				losing.Store(true)
+				wait(2 * time.Minute)
+				losing.Store(false)
+				wait(2 * time.Minute)
+			})
+			if err := b.make(p); (err == nil) != renewal {
+				b.Errorf("renewal %t: %v", renewal, err)
+			}
+			if renewal {
+				b.expect(1)
+			} else {
+				b.expect(0)
+			}
+		})
 	}
 }
 
@@ -73,29 +78,25 @@ type undeleting struct {
 }
 
 func (u *undeleting) Delete(ctx context.Context, key string) error {
-	if strings.Contains(key, "/running/") && u.failures > 0 {
+	if strings.HasPrefix(key, "running/") && u.failures > 0 {
 		u.failures--
 		return errInjected
 	}
 	return u.Store.Delete(ctx, key)
 }
 
-// TestMark_IsDeletedAfterFailedRenewal lets the deletion of the old mark fail when a long backup renews its
-// mark. The backup must succeed, and leave no mark that blocks the next one for a day.
+// TestMark_IsDeletedAfterFailedRenewal lets the deletion of an old mark fail when a long backup renews its
+// mark. The backup must succeed, and leave no mark.
 func TestMark_IsDeletedAfterFailedRenewal(t *testing.T) {
-	w := newWorld(t)
-	w.write(10)
-	p := w.placeOf(&undeleting{w.folder(w.dir), 1})
-	p.Progress = func(int64, int64) {
-		p.Progress = nil
-		w.clock = w.clock.Add(2 * time.Hour)
-	}
-	if _, err := w.make(p); err != nil {
-		t.Errorf("the backup: %v", err)
-	}
-	if _, err := w.make(w.place); err != nil {
-		t.Errorf("the next backup: %v", err)
-	}
+	inBubble(t, func(b *bubble) {
+		objects := &undeleting{b.objects, 1}
+		p := backup.NewPlace(objects, "", time.Now)
+		p.Progress = first(func() { wait(2 * time.Minute) })
+		if err := b.make(p); err != nil || objects.failures > 0 {
+			b.Errorf("the backup: %v, %d deletions were still to fail", err, objects.failures)
+		}
+		b.expect(1)
+	})
 }
 
 // TestPrune_KeepsBackupsAfterWrongClock makes a backup while the clock is a year ahead. Until its manifest is

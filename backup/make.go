@@ -37,12 +37,27 @@ type Report struct {
 // Make makes a backup of a snapshot. A damaged snapshot is backed up, too: see Manifest.Damages.
 // Make fails if the place has backups of another store, or a backup that is not older than the
 // snapshot. If Make is interrupted, the next call continues with the files that are not written yet.
-func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
-	lock, err := p.lock(ctx)
+func (p *Place) Make(ctx context.Context, s Snapshot) (report *Report, err error) {
+	late := false
+	err = p.withMark(ctx, func(lock *mark) (err error) {
+		if report, err = p.copySnapshot(ctx, lock, s); err != nil {
+			return err
+		}
+		late, err = p.putMarked(ctx, lock, report.Manifest)
+		return err
+	})
+	if late {
+		err = errors.Join(err, p.recheck(ctx, report.Manifest))
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, lock.unlock(ctx)) }()
+	return report, nil
+}
+
+// copySnapshot writes the files of a snapshot that the place lacks. The report has the manifest, which is not
+// written yet.
+func (p *Place) copySnapshot(ctx context.Context, lock *mark, s Snapshot) (*Report, error) {
 	earlier, err := p.ownManifests(ctx, s.Store)
 	if err != nil {
 		return nil, err
@@ -64,19 +79,47 @@ func (p *Place) Make(ctx context.Context, s Snapshot) (_ *Report, err error) {
 		return nil, err
 	}
 	if err := m.addFiles(s.Dir, known(last)); err != nil {
-		return nil, p.failed(err)
-	}
-	data, err := m.report.Manifest.encode()
-	if err != nil {
 		return nil, err
-	}
-	if err := lock.renew(ctx); err != nil {
-		return nil, err
-	}
-	if err := p.putManifest(ctx, m.report.Manifest.key(), data); err != nil {
-		return nil, p.failed(err)
 	}
 	return m.report, nil
+}
+
+// putMarked writes a manifest while the mark is valid. The result "late" means that the mark expired after its
+// confirmation, so the manifest may have been written although another process deleted its files.
+func (p *Place) putMarked(ctx context.Context, lock *mark, m *Manifest) (late bool, err error) {
+	data, err := m.encode()
+	if err != nil {
+		return false, err
+	}
+	if err := lock.confirm(ctx); err != nil {
+		return false, err
+	}
+	if err = p.putManifest(ctx, m.key(), data); err != nil {
+		err = p.failed(err)
+	}
+	return lock.checkAge() != nil, err
+}
+
+// recheck checks, with a new mark, that all files of a manifest exist. If one is missing, it deletes the
+// manifest. No process deletes the files later, because each one reads the manifest first.
+func (p *Place) recheck(ctx context.Context, m *Manifest) error {
+	err := p.withMark(ctx, func(lock *mark) error {
+		files, err := p.list(ctx, filesPrefix)
+		if err != nil {
+			return err
+		}
+		for i := range m.Files {
+			if f := &m.Files[i]; !hasFile(files, f) {
+				err := fmt.Errorf("another backup deleted %s, because this one was suspended: run the command again", f.key())
+				return p.failed(errors.Join(err, lock.delete(ctx, m.key())))
+			}
+		}
+		return lock.checkAge()
+	})
+	if err != nil {
+		return fmt.Errorf("backup %s may lack files: run varve backup verify: %w", m.Name(), err)
+	}
+	return nil
 }
 
 // putManifest writes a manifest and reads it back. If it exists already, the client has repeated a request after a
@@ -137,7 +180,7 @@ type maker struct {
 func (m *maker) addFiles(dir string, before map[string]*File) error {
 	files, err := listFiles(dir)
 	if err != nil {
-		return err
+		return m.failed(err)
 	}
 	m.counter.report = m.Progress
 	for i := range files {
@@ -146,9 +189,9 @@ func (m *maker) addFiles(dir string, before map[string]*File) error {
 	for i := range files {
 		f := &files[i]
 		if err := context.Cause(m.ctx); err != nil {
-			return err
+			return m.failed(err)
 		}
-		if err := m.lock.renew(m.ctx); err != nil {
+		if err := m.lock.checkAge(); err != nil {
 			return err
 		}
 		if old := before[f.Path]; old != nil && old.Size == f.Size && old.Modified.Equal(f.Modified) && m.has(old) {
@@ -158,7 +201,7 @@ func (m *maker) addFiles(dir string, before map[string]*File) error {
 			continue
 		}
 		if err := m.addFile(dir, f); err != nil {
-			return fmt.Errorf("%s: %w", f.Path, err)
+			return m.failed(fmt.Errorf("%s: %w", f.Path, err))
 		}
 	}
 	m.report.Manifest.Files = files
@@ -166,8 +209,11 @@ func (m *maker) addFiles(dir string, before map[string]*File) error {
 }
 
 // has reports whether the place has a file, with the right size.
-func (m *maker) has(f *File) bool {
-	size, ok := m.stored[f.key()]
+func (m *maker) has(f *File) bool { return hasFile(m.stored, f) }
+
+// hasFile reports whether a list of sizes has a file, with the right size.
+func hasFile(sizes map[string]int64, f *File) bool {
+	size, ok := sizes[f.key()]
 	return ok && size == f.Size
 }
 
@@ -225,7 +271,7 @@ func (m *maker) checkStored(f *File) (bool, error) {
 		return false, fmt.Errorf("read back: %w", err)
 	}
 	if f.compare(body) != nil {
-		return false, m.delete(m.ctx, key)
+		return false, m.lock.delete(m.ctx, key)
 	}
 	m.intact[key] = true
 	return true, nil

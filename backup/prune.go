@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,15 +23,19 @@ const maxAhead = 24 * time.Hour
 // manifests cannot be read, because the files that this manifest lists are then unknown. It also fails
 // if a backup is more than a day in the future, because newer backups then count as older ones. With
 // dryRun, Prune deletes nothing.
-func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (_ *Pruned, err error) {
+func (p *Place) Prune(ctx context.Context, keep int, dryRun bool) (done *Pruned, err error) {
 	if keep < 1 {
 		return nil, fmt.Errorf("keep: %d is not at least 1", keep)
 	}
-	lock, err := p.lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, lock.unlock(ctx)) }()
+	err = p.withMark(ctx, func(lock *mark) (err error) {
+		done, err = p.pruneMarked(ctx, lock, keep, dryRun)
+		return err
+	})
+	return done, err
+}
+
+// pruneMarked implements Prune while the mark is valid.
+func (p *Place) pruneMarked(ctx context.Context, lock *mark, keep int, dryRun bool) (*Pruned, error) {
 	list, err := p.Manifests(ctx)
 	if err != nil {
 		return nil, err
