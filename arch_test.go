@@ -137,7 +137,7 @@ var layout = []struct {
 		"github.com/danielgtaylor/huma/v2 github.com/go-faster/jx github.com/klauspost/compress github.com/prometheus/client_golang github.com/prometheus/common golang.org/x/sync golang.org/x/time"},
 	{"mqtt", ". api/wire apikeys health ingest internal/lanes internal/quote mqtt/topic rejects", "github.com/eclipse/paho.golang github.com/eclipse/paho.mqtt.golang github.com/mochi-mqtt/server/v2 github.com/prometheus/client_golang"},
 	{"agent/outbox", ". internal/filelock internal/filesync", ""},
-	{"agent/intake", ". agent/outbox api/wire ingest", ""},
+	{"agent/intake", ". agent/outbox api/wire ingest internal/reuse", ""},
 	{"agent/uplink", ". agent/outbox api/client api/wire reconcile rollup", "github.com/klauspost/compress golang.org/x/time"},
 	{"agent/settings", "agent/outbox api/wire internal/settings mqtt/topic timefmt", "go.yaml.in/yaml/v3"},
 	{"agent", ". agent/intake agent/outbox agent/settings agent/uplink api/client api/wire api/writes apikeys ingest internal/acceptlog internal/stall mqtt rejects", "github.com/prometheus/client_golang github.com/rs/zerolog"},

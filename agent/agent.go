@@ -117,8 +117,8 @@ func (a *Agent) listen(ctx context.Context, secured *tls.Config) (err error) {
 	to := intake.New(a.box, a.opts.Now)
 	newIngester := func(door string) *ingest.Ingester {
 		return ingest.New(ingest.Options{
-			Destination: to, Budget: wire.NewBudget(0), BatchReadings: intake.BatchReadings, Door: door, Now: a.opts.Now,
-			Judged: func(b *wire.Batch) { a.judged(door, b) },
+			Destination: to, Budget: wire.NewBudget(0), BatchReadings: intake.BatchReadings, BatchBytes: intake.BatchBytes,
+			Door: door, Now: a.opts.Now, Judged: func(b *wire.Batch) { a.judged(door, b) },
 		})
 	}
 	var lc net.ListenConfig

@@ -24,6 +24,7 @@ import (
 	"github.com/varvedb/varve/agent/settings"
 	"github.com/varvedb/varve/api"
 	"github.com/varvedb/varve/api/client"
+	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/engine"
 	"github.com/varvedb/varve/store/mem"
 	"github.com/varvedb/varve/tests/varvetest"
@@ -117,6 +118,21 @@ func wantReadings(t *testing.T, url, stream, device string, want int) {
 }
 
 const ndjson = "application/x-ndjson"
+
+// TestAgent_BoundsListOfRejects writes a body in which all 2,000 readings are invalid. The answer must count all
+// of them, and list the first ones up to 64 KiB.
+func TestAgent_BoundsListOfRejects(t *testing.T) {
+	a := startAgent(t, newServer(t).URL, nil)
+	status, text := post(t, a.URL()+"/v1/streams/doors/readings", ndjson, strings.Repeat(`{"device":"d","time":1,"temperature":20}`+"\n", 2000))
+	var answer wire.WriteAnswer
+	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+		t.Fatal(err)
+	}
+	n := len(answer.Rejects)
+	if status != 422 || answer.Rejected != 2000 || !answer.Truncated || len(text) > 65<<10 || n < 300 || answer.Rejects[n-1].Index != int64(n-1) {
+		t.Errorf("status %d, %d of %d rejects in %d bytes, truncated: %t; want 422, and the first rejects in 64 KiB", status, n, answer.Rejected, len(text), answer.Truncated)
+	}
+}
 
 // TestAgent_ForwardsAllDoors writes with HTTP, line protocol, the Go client and MQTT.
 // The server must get all valid readings.

@@ -29,6 +29,8 @@ const (
 	stallLimit = time.Minute
 	// maxConnections is the maximum number of connections of each listener.
 	maxConnections = 128
+	// rejectBytes limits the size in bytes of the rejections in an answer of the local API.
+	rejectBytes = 64 << 10
 )
 
 // linePaths maps each path of line protocol to the parameter that names the database. Errors on these
@@ -40,8 +42,8 @@ func (a *Agent) handler(newIngester func(door string) *ingest.Ingester) http.Han
 	options := func(door string) writes.Options {
 		return writes.Options{
 			Ingester: newIngester(door), Lines: s.LineMapping(), Now: a.opts.Now, Fail: fail,
-			MaxBody: int64(s.HTTP.MaxBody),
-			Grant:   func(*http.Request) *apikeys.Grant { return writer },
+			MaxBody: int64(s.HTTP.MaxBody), RejectBytes: rejectBytes,
+			Grant: func(*http.Request) *apikeys.Grant { return writer },
 		}
 	}
 	readings, lines := &writes.Readings{Options: options("http")}, &writes.Lines{Options: options("influx")}

@@ -35,6 +35,8 @@ type Options struct {
 	// BatchReadings limits the readings that are decoded and stored at a time. 0 means
 	// wire.BatchReadings.
 	BatchReadings int
+	// BatchBytes limits the approximate size of these readings in bytes. 0 means wire.BatchBytes.
+	BatchBytes int
 	// Received is called with the number of readings of each batch, before they are stored. It may be
 	// nil.
 	Received func(readings int)
@@ -121,7 +123,7 @@ func (in *Ingester) Begin(g *apikeys.Grant) (*Session, error) {
 	s := sessions.Get()
 	s.in, s.grant, s.request, s.turn, s.Retryable = in, g, request, request.Turn(), true
 	s.batch.Share(in.opts.Budget)
-	s.batch.MaxReadings = in.opts.BatchReadings
+	s.batch.MaxReadings, s.batch.MaxBytes = in.opts.BatchReadings, in.opts.BatchBytes
 	s.batch.RecordTexts = in.opts.Rejects.On()
 	return s, nil
 }

@@ -23,20 +23,20 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/agent/outbox"
-	"github.com/varvedb/varve/api/wire"
 	"github.com/varvedb/varve/ingest"
 )
 
-// BatchReadings is the maximum number of readings that a session of an agent decodes at a time.
-const BatchReadings = 500
+// Limits of the readings that a session of an agent decodes at a time.
+const (
+	BatchReadings = 250
+	BatchBytes    = 64 << 10
+)
 
 const (
 	// maxRequests is the maximum number of writes at the same time.
 	maxRequests = 64
 	// maxDecoding is the maximum number of large writes that are decoded at the same time.
 	maxDecoding = 2
-	// recordBytes is the length of Record.Lines, in bytes, from which a record gets no further reading.
-	recordBytes = 32 << 10
 )
 
 // Destination writes readings to an outbox. It is safe for concurrent use.
@@ -69,13 +69,6 @@ type request struct {
 	arrived time.Time
 	hasSlot bool // whether the request has one of the slots for decoding large writes
 	large   bool
-	streams []streamRecords
-	line    []byte // memory of encode
-}
-
-type streamRecords struct {
-	stream  string
-	records []outbox.Record
 }
 
 func (q *request) Arrived() time.Time { return q.arrived }
@@ -120,8 +113,12 @@ func (q *request) Check(readings []varve.Reading, verdicts []varve.Verdict) {
 // retryable code.
 func (q *request) Write(ctx context.Context, readings []varve.Reading, verdicts []varve.Verdict) error {
 	q.Check(readings, verdicts)
+	e := encoders.Get()
+	defer e.release()
+	// Append refuses half of MaxBytes, and a reading is much smaller than a quarter.
+	maxBytes := q.to.box.MaxBytes() / 4
 	for len(readings) > 0 {
-		records, n := q.encode(readings, verdicts)
+		records, n := e.encode(readings, verdicts, maxBytes)
 		if err := q.append(ctx, records, verdicts[:n]); err != nil {
 			return err
 		}
@@ -152,45 +149,4 @@ func (q *request) append(ctx context.Context, records []outbox.Record, verdicts 
 		return q.Begin(ctx, q.large)
 	}
 	return nil
-}
-
-// encode returns records with the first n readings, except readings that have a verdict. A stream has one
-// record or several. The lines of the records have at most a quarter of MaxBytes of the outbox, unless they
-// are a single reading. So Append does not refuse them as too large: its limit is half of MaxBytes, and a
-// reading is much smaller.
-func (q *request) encode(readings []varve.Reading, verdicts []varve.Verdict) (all []outbox.Record, n int) {
-	q.streams = q.streams[:0]
-	size := int64(0)
-	for ; n < len(readings); n++ {
-		if verdicts[n].Outcome != 0 {
-			continue
-		}
-		q.line = append(wire.AppendSubmission(q.line[:0], &readings[n]), '\n')
-		if size += int64(len(q.line)); size > q.to.box.MaxBytes()/4 && size > int64(len(q.line)) {
-			break
-		}
-		r := q.record(readings[n].Stream)
-		r.Lines = append(r.Lines, q.line...)
-		r.Readings++
-	}
-	for i := range q.streams {
-		all = append(all, q.streams[i].records...)
-	}
-	return all, n
-}
-
-// record returns the record to which the next reading of a stream is appended.
-func (q *request) record(stream string) *outbox.Record {
-	at := 0
-	for at < len(q.streams) && q.streams[at].stream != stream {
-		at++
-	}
-	if at == len(q.streams) {
-		q.streams = append(q.streams, streamRecords{stream: stream})
-	}
-	s := &q.streams[at]
-	if n := len(s.records); n == 0 || len(s.records[n-1].Lines) >= recordBytes {
-		s.records = append(s.records, outbox.Record{Stream: stream})
-	}
-	return &s.records[len(s.records)-1]
 }

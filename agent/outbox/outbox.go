@@ -72,7 +72,7 @@ const (
 	backlogBytes    = 32 << 10
 	backlogSegments = 4096
 	// groupBytes limits the memory of a group with several callers.
-	groupBytes = 256 << 10
+	groupBytes = 128 << 10
 )
 
 // Events has callbacks. A nil callback is not called. A callback must not call the outbox.
@@ -118,8 +118,9 @@ type Outbox struct {
 	work     sync.Cond // signals changes of open, overdue or closing
 	segments []*segment
 	open     *group
-	overdue  bool  // whether the active segment must end
-	writing  int64 // bytes of the group that is being written
+	spare    []byte // memory of a written group, which the next one reuses
+	overdue  bool   // whether the active segment must end
+	writing  int64  // bytes of the group that is being written
 	closing  bool
 	stats    Stats
 	saved    time.Time // when the file CURSOR was last written
@@ -277,7 +278,8 @@ func (b *Outbox) add(records []Record, size, readings int64, copyOf *segment) (*
 		b.work.Wait() // then check once more, because other callers have added records meanwhile
 	}
 	if b.open == nil {
-		b.open = &group{copyOf: copyOf, done: make(chan struct{})}
+		b.open = &group{buf: b.spare, copyOf: copyOf, done: make(chan struct{})}
+		b.spare = nil
 	}
 	for i := range records {
 		b.open.buf = appendFrame(b.open.buf, &records[i])

@@ -56,12 +56,22 @@ func (w *writer) loop() {
 		} else if g.err != nil {
 			g.copyOf.copies -= int64(len(g.buf))
 		}
+		w.reuseBuffer(g)
 		w.mu.Unlock()
 		if g.err == nil {
 			w.signal()
 		}
 		close(g.done)
 	}
+}
+
+// reuseBuffer saves the memory of a written group for the next one, unless it is unusually large. The caller holds
+// w.mu.
+func (w *writer) reuseBuffer(g *group) {
+	if cap(g.buf) <= 2*groupBytes {
+		w.spare = g.buf[:0]
+	}
+	g.buf = nil
 }
 
 // writeGroup makes a group durable. If the outbox or the disk is full, it removes kept segments first. Then

@@ -33,7 +33,7 @@ type retryable struct {
 // attempt sends the next body of a delivery. It returns the readings that the server may store later.
 func (s *Sender) attempt(ctx context.Context, d *delivery) (left retryable, err error) {
 	n := d.part
-	body, err := s.body.pack(d.left.text(n))
+	body, err := s.body.pack(d.left.rows[:n])
 	if err != nil {
 		return left, err
 	}
@@ -48,6 +48,10 @@ func (s *Sender) attempt(ctx context.Context, d *delivery) (left retryable, err 
 	d.spent += d.took
 	if err != nil {
 		return left, err
+	}
+	if answer.Truncated && n > 1 {
+		// A rejection that is not listed may be temporary. In smaller bodies, all are listed.
+		return left, varve.Errorf(varve.Invalid, "the answer lists %d of %d rejected readings", len(answer.Rejects), answer.Rejected)
 	}
 	t := wire.Tally{Stored: answer.Stored, Duplicates: answer.Duplicates, Rejected: answer.Rejected, Queued: answer.Queued}
 	if t.Total() != int64(n) || int64(len(answer.Rejects)) != t.Rejected {

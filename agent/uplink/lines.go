@@ -2,6 +2,7 @@ package uplink
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/klauspost/compress/gzip"
 )
@@ -17,6 +18,7 @@ type row struct {
 
 // add splits the text of a record into lines, and appends each one with its line feed.
 func (l *lines) add(text []byte, record int) {
+	l.rows = slices.Grow(l.rows, bytes.Count(text, []byte{'\n'})+1)
 	for len(text) > 0 {
 		end := bytes.IndexByte(text, '\n') + 1
 		if end == 0 {
@@ -31,19 +33,6 @@ func (l *lines) len() int { return len(l.rows) }
 
 func (l *lines) row(i int) []byte { return l.rows[i].text }
 
-// text returns the first n readings.
-func (l *lines) text(n int) []byte {
-	size := 0
-	for _, r := range l.rows[:n] {
-		size += len(r.text)
-	}
-	text := make([]byte, 0, size)
-	for _, r := range l.rows[:n] {
-		text = append(text, r.text...)
-	}
-	return text
-}
-
 func (l *lines) remove(n int) { l.rows = l.rows[n:] }
 
 // replace removes the first n readings, and puts the readings of the argument "left" in their place.
@@ -57,9 +46,9 @@ type packer struct {
 	zip *gzip.Writer
 }
 
-// pack returns a compressed copy. The copy has memory of its own, because a failed request may still
+// pack returns the compressed text of rows. It has memory of its own, because a failed request may still
 // read it.
-func (p *packer) pack(text []byte) ([]byte, error) {
+func (p *packer) pack(rows []row) ([]byte, error) {
 	p.out.Reset()
 	if p.zip == nil {
 		var err error
@@ -69,8 +58,10 @@ func (p *packer) pack(text []byte) ([]byte, error) {
 	} else {
 		p.zip.Reset(&p.out)
 	}
-	if _, err := p.zip.Write(text); err != nil {
-		return nil, err
+	for _, r := range rows {
+		if _, err := p.zip.Write(r.text); err != nil {
+			return nil, err
+		}
 	}
 	if err := p.zip.Close(); err != nil {
 		return nil, err

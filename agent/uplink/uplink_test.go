@@ -217,6 +217,21 @@ func TestSender_HalvesRefusedBodies(t *testing.T) {
 	w.wantStored(t, 50)
 }
 
+// TestSender_HalvesTruncatedAnswers sends to an agent that lists at most 3 rejected readings. Each reading must
+// be rejected once.
+func TestSender_HalvesTruncatedAnswers(t *testing.T) {
+	w := run(t, 50, nil, func(_ int, _ string, lines []string) (int, any) {
+		answer := wire.WriteAnswer{Rejected: int64(len(lines)), Truncated: len(lines) > 3}
+		for i := range min(len(lines), 3) {
+			answer.Rejects = append(answer.Rejects, wire.Reject{Index: int64(i), Code: string(varve.CodeMalformed)})
+		}
+		return http.StatusUnprocessableEntity, answer
+	})
+	if len(w.reject) != 50 || w.moved != 0 || w.tally != (wire.Tally{Rejected: 50}) {
+		t.Errorf("%d readings rejected, %d postponed, %+v, want 50, none, and 50 rejected", len(w.reject), w.moved, w.tally)
+	}
+}
+
 // TestSender_ConfirmsRejections checks that a reading that the server rejects permanently is not resent.
 func TestSender_ConfirmsRejections(t *testing.T) {
 	w := run(t, 10, nil, func(_ int, _ string, lines []string) (int, any) {

@@ -2,10 +2,8 @@ package wire
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/internal/reuse"
 )
 
 // Batch has readings of a body, and the verdicts on the invalid ones. After Reset, the next readings
@@ -24,6 +22,9 @@ type Batch struct {
 	// MaxReadings is the number of readings from which the batch is full. 0, and numbers above
 	// BatchReadings, mean BatchReadings.
 	MaxReadings int
+	// MaxBytes is the approximate size in bytes from which the batch is full. 0, and sizes above
+	// BatchBytes, mean BatchBytes.
+	MaxBytes int
 
 	texts   []byte        // texts of the readings, if they are recorded
 	spans   []span        // range of each text in texts
@@ -45,16 +46,8 @@ const (
 )
 
 // firstReadings is the first capacity of a batch in readings. The capacity then grows by factors of
-// four, so that a full batch has little room left.
+// four, up to the size of a full batch.
 const firstReadings = BatchReadings/256 + 1
-
-// keptFields is the maximum number of fields for which a batch has memory after Shrink. This memory is
-// 8 MiB.
-const keptFields = BatchBytes / fieldBytes
-
-// keptReadings is the maximum number of readings for which a batch has memory after Shrink. A batch can
-// have more than BatchReadings, because a row with many devices as columns adds all its readings.
-const keptReadings = 4 * BatchReadings
 
 // fieldBytes is the assumed memory of a field, without its name and text. It is a part of the size that
 // BatchBytes limits.
@@ -66,7 +59,23 @@ func (b *Batch) Len() int { return len(b.Readings) }
 // Full reports whether the batch accepts no further readings. It may reserve memory from the budget of the
 // batch.
 func (b *Batch) Full() bool {
-	return len(b.Readings) >= BatchReadings || b.MaxReadings > 0 && len(b.Readings) >= b.MaxReadings || b.size > b.share.most && !b.share.covers(b.size)
+	return len(b.Readings) >= b.maxReadings() || b.size >= b.maxBytes() || b.size > b.share.most && !b.share.covers(b.size)
+}
+
+// maxReadings returns the number of readings of a full batch.
+func (b *Batch) maxReadings() int {
+	if b.MaxReadings > 0 {
+		return min(b.MaxReadings, BatchReadings)
+	}
+	return BatchReadings
+}
+
+// maxBytes returns the approximate size in bytes of a full batch.
+func (b *Batch) maxBytes() int {
+	if b.MaxBytes > 0 {
+		return min(b.MaxBytes, BatchBytes)
+	}
+	return BatchBytes
 }
 
 // Reset empties the batch.
@@ -77,19 +86,21 @@ func (b *Batch) Reset() {
 	clear(b.fields)
 	b.Readings, b.Verdicts, b.Lines, b.fields = b.Readings[:0], b.Verdicts[:0], b.Lines[:0], b.fields[:0]
 	b.groups, b.sorted = b.groups[:0], b.sorted[:0]
-	b.devices.begin()
+	b.devices.begin(b.maxNames())
+	b.names.most = b.maxNames()
 	b.texts, b.spans = b.texts[:0], b.spans[:0]
 }
 
-// Shrink releases memory that few batches need. The batch must be empty.
+// Shrink releases memory that few batches need. The batch must be empty. It can have room for more readings
+// than a full batch, because a row with many devices as columns adds all its readings.
 func (b *Batch) Shrink() {
-	if cap(b.fields) > keptFields {
+	if cap(b.fields) > b.maxBytes()/fieldBytes {
 		b.fields = nil
 	}
-	if cap(b.texts) > BatchBytes {
+	if cap(b.texts) > b.maxBytes() {
 		b.texts = nil
 	}
-	if cap(b.Readings) > keptReadings {
+	if cap(b.Readings) >= 4*b.maxReadings() {
 		b.Readings, b.Verdicts, b.Lines, b.groups, b.sorted, b.spans = nil, nil, nil, nil, nil, nil
 	}
 }
@@ -156,7 +167,7 @@ func (b *Batch) Index(i int) int {
 // add appends an empty reading and returns it.
 func (b *Batch) add(line int) *varve.Reading {
 	if n := len(b.Readings); n == cap(b.Readings) {
-		b.grow(max(3*n, firstReadings))
+		b.grow(b.moreReadings())
 	}
 	b.Lines = append(b.Lines, line)
 	b.Readings = append(b.Readings, varve.Reading{})
@@ -165,11 +176,43 @@ func (b *Batch) add(line int) *varve.Reading {
 	return &b.Readings[len(b.Readings)-1]
 }
 
+// moreReadings returns the number of readings by which the batch grows. It leaves no room that a full
+// batch does not need. A row with many devices as columns can exceed a full batch.
+func (b *Batch) moreReadings() int {
+	n, full := len(b.Readings), b.maxReadings()
+	more := max(3*n, firstReadings)
+	if n < full {
+		more = min(more, full-n)
+	}
+	return more
+}
+
 func (b *Batch) grow(n int) {
-	b.Lines = reuse.Grow(b.Lines, n)
-	b.Readings = reuse.Grow(b.Readings, n)
-	b.Verdicts = reuse.Grow(b.Verdicts, n)
-	b.groups = reuse.Grow(b.groups, n)
+	b.Lines = growBy(b.Lines, n)
+	b.Readings = growBy(b.Readings, n)
+	b.Verdicts = growBy(b.Verdicts, n)
+	b.groups = growBy(b.groups, n)
+}
+
+// growBy returns s with room for n more elements. Unlike reuse.Grow, it makes no further room.
+func growBy[S ~[]E, E any](s S, n int) S {
+	if cap(s)-len(s) >= n {
+		return s
+	}
+	grown := make(S, len(s), len(s)+n)
+	copy(grown, s)
+	return grown
+}
+
+// growFields makes room for n further fields of the last reading. It leaves little room that a full batch
+// of readings with n fields does not need.
+func (b *Batch) growFields(n int) {
+	if cap(b.fields)-len(b.fields) >= n {
+		return
+	}
+	left := b.maxReadings() - len(b.Readings) + 1 // including the last reading
+	least := len(b.fields) / 4                    // if readings have different numbers of fields, growth is rare nevertheless
+	b.fields = growBy(b.fields, max(n, min(3*len(b.fields), max(left*n, least))))
 }
 
 // reject sets the verdict of the last reading.
@@ -206,23 +249,5 @@ func (b *Batch) end(from int, r *varve.Reading) {
 	r.Fields = b.fields[from:len(b.fields):len(b.fields)]
 }
 
-// interner has one copy of each repeated name, so that readings share the memory of names.
-type interner struct{ names map[string]string }
-
-// maxNames is the maximum number of names in an interner. A full interner is emptied.
-const maxNames = 16 << 10
-
-func (in *interner) get(b []byte) string {
-	if len(b) > varve.MaxDeviceBytes {
-		return string(b) // too long for a valid name, so it is not added to names
-	}
-	if s, ok := in.names[string(b)]; ok {
-		return s
-	}
-	if in.names == nil || len(in.names) >= maxNames {
-		in.names = make(map[string]string)
-	}
-	s := strings.Clone(string(b))
-	in.names[s] = s
-	return s
-}
+// maxNames returns the maximum number of names that the batch remembers.
+func (b *Batch) maxNames() int { return maxNames * b.maxReadings() / BatchReadings }

@@ -89,6 +89,24 @@ func TestBatch_IsBounded(t *testing.T) {
 	}
 }
 
+// TestBatch_HasNoUnusedRoom checks that full batches of a smaller size have no memory for more readings. They must
+// be full at MaxBytes, too.
+func TestBatch_HasNoUnusedRoom(t *testing.T) {
+	const most = 250
+	b := wire.Batch{MaxReadings: most, MaxBytes: 64 << 10}
+	for _, f := range []wire.Format{wire.JSON, wire.NDJSON, wire.CSV} {
+		if got := batchSizes(t, f, large(f, 2*most, 1), &b); len(got) != 2 || got[0] != most {
+			t.Errorf("%s: batches of %v, want two of %d", f, got, most)
+		}
+		if got := batchSizes(t, f, large(f, 100, 2<<10), &b); got[0] < 25 || got[0] > 32 {
+			t.Errorf("%s: batches of %v, want some 31 readings of 2 KiB in 64 KiB", f, got)
+		}
+	}
+	if n := cap(b.Readings); n != most || cap(b.Verdicts) != most || cap(b.Lines) != most {
+		t.Errorf("memory for %d readings, %d verdicts and %d lines, want %d", n, cap(b.Verdicts), cap(b.Lines), most)
+	}
+}
+
 // TestBudget_LimitsBatches checks that batches are small once their shared budget is used up, but always
 // accept at least one reading. Released memory is available to other batches.
 func TestBudget_LimitsBatches(t *testing.T) {

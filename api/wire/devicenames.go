@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/varvedb/varve"
@@ -14,6 +15,7 @@ type deviceNames struct {
 	batch  uint64      // number of the batch; a device number with the number of another batch is invalid
 	groups int32       // number of devices of the batch
 	next   []int32     // buffer for the result of starts
+	most   int         // maximum number of known names; 0 means maxNames
 }
 
 // deviceName is a name, and its number in one batch.
@@ -23,9 +25,10 @@ type deviceName struct {
 	group int32
 }
 
-// begin begins the next batch. Device number 0 is for readings that do not name a device themselves.
-func (d *deviceNames) begin() {
+// begin begins the next batch, with a maximum number of known names. Device number 0 is for readings that do not name a device themselves.
+func (d *deviceNames) begin(most int) {
 	d.batch++
+	d.most = most
 	d.groups, d.last = 0, nil
 }
 
@@ -57,7 +60,7 @@ func (d *deviceNames) getText(name string) *deviceName {
 func (d *deviceNames) add(name string) *deviceName {
 	n := &deviceName{name: name}
 	if len(name) <= varve.MaxDeviceBytes {
-		if d.known == nil || len(d.known) >= maxNames {
+		if d.known == nil || len(d.known) >= cmp.Or(d.most, maxNames) {
 			d.known = make(map[string]*deviceName)
 		}
 		d.known[name] = n

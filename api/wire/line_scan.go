@@ -4,7 +4,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/varvedb/varve"
-	"github.com/varvedb/varve/internal/reuse"
 )
 
 // pointScan reads the fields of points. It predicts the names of the fields from earlier points, as the
@@ -39,7 +38,8 @@ func (p *pointScan) plainFields(b *Batch) bool {
 func (p *pointScan) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)
-	b.fields = reuse.Grow(b.fields, n)[:from+n]
+	b.growFields(n)
+	b.fields = b.fields[:from+n]
 	fields := b.fields[from:]
 	for i, name := range s.names {
 		end := p.at + len(name)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/varvedb/varve"
 	"github.com/varvedb/varve/decimal"
-	"github.com/varvedb/varve/internal/reuse"
 )
 
 // plain reads objects in the form that almost all clients send. Their strings are printable ASCII without
@@ -165,7 +164,8 @@ func (p *plain) fields(b *Batch) bool {
 func (p *plain) predicted(b *Batch, s *shape) bool {
 	at, size, from := p.at, b.size, b.begin()
 	n := len(s.names)
-	b.fields = reuse.Grow(b.fields, n)[:from+n]
+	b.growFields(n)
+	b.fields = b.fields[:from+n]
 	fields := b.fields[from:]
 	for i := range s.names {
 		name := s.names[i]

@@ -19,6 +19,9 @@ type Options struct {
 	Ingester *ingest.Ingester
 	// MaxBody is the maximum length of a body after decompression, in bytes.
 	MaxBody int64
+	// RejectBytes limits the size in bytes of the rejections that an answer of Readings lists. 0 means no
+	// limit except wire.MaxRejects.
+	RejectBytes int
 	// Lines assigns the tags of line protocol. If nil, the default mapping applies.
 	Lines *wire.LineMapping
 	Now   func() time.Time
@@ -39,14 +42,15 @@ const maxRejectBytes = 2 << 20
 // rejections collects the rejected readings of one answer.
 type rejections struct {
 	text   []byte // the elements of a JSON array, without its brackets
+	limit  int    // length of text from which no further rejection is listed; 0 means no limit
 	listed int
-	out    []byte // buffer of the answer
+	out    []byte // buffer for the rest of the answer
 }
 
 var rejectionLists = sync.Pool{New: func() any { return new(rejections) }}
 
 func (l *rejections) release() {
-	l.text, l.out, l.listed = l.text[:0], l.out[:0], 0
+	*l = rejections{text: l.text[:0], out: l.out[:0]}
 	rejectionLists.Put(l)
 }
 
@@ -54,6 +58,7 @@ func (l *rejections) release() {
 func (h *Readings) Post(w http.ResponseWriter, r *http.Request) {
 	list := rejectionLists.Get().(*rejections)
 	defer list.release()
+	list.limit = h.RejectBytes
 	session, err := h.Ingester.Begin(h.Grant(r))
 	if err != nil {
 		h.Fail(w, r, err, &wire.Tally{})
@@ -98,10 +103,10 @@ func (h *Readings) readBody(r *http.Request, session *ingest.Session, list *reje
 	})
 }
 
-// add adds a rejection to the answer, up to wire.MaxRejects.
+// add adds a rejection to the answer, up to wire.MaxRejects and the limit of the list.
 func (l *rejections) add(r ingest.Rejection) {
 	v := r.Verdict
-	if l.listed == wire.MaxRejects {
+	if l.listed == wire.MaxRejects || l.limit > 0 && len(l.text) >= l.limit {
 		return
 	}
 	if l.listed > 0 {
@@ -164,15 +169,15 @@ func (l *rejections) answer(w http.ResponseWriter, session *ingest.Session) {
 		out = strconv.AppendInt(append(out, `,"text_numbers":`...), session.TextNumbers, 10)
 	}
 	out = append(out, `,"rejects":[`...)
-	out = append(out, l.text...)
-	out = append(out, ']')
-	if int64(l.listed) < tally.Rejected {
-		out = append(out, `,"truncated":true`...)
-	}
-	out = append(out, '}', '\n')
 	l.out = out
+	end := "]}\n"
+	if int64(l.listed) < tally.Rejected {
+		end = `],"truncated":true}` + "\n"
+	}
 	setLate(w, session)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	writeBytes(w, out)
+	writeBytes(w, l.text) // not copied, because the list may be long
+	writeBytes(w, []byte(end))
 }
