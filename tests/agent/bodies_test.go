@@ -91,15 +91,17 @@ func (b *largeBody) post(ctx context.Context, url string, text []byte) error {
 
 // TestLimits_MemoryOfLargeBodies sends eight large bodies at a time to an agent with default settings, in all
 // formats. Then it sends bodies in which all readings are rejected. The agent's memory must stay below
-// 20 MB. Other work on the machine delays the garbage collector, so the best of several tries counts.
+// 20 MB, and below 25 MB with rejected bodies. Other work on the machine delays the garbage collector, so the
+// best of several tries counts.
 func TestLimits_MemoryOfLargeBodies(t *testing.T) {
+	const goodLimit, limit = 20e6, 25e6
 	good, all := int64(math.MaxInt64), int64(math.MaxInt64)
-	for try := 0; try < 3 && all > 20e6; try++ {
+	for try := 0; try < 5 && (good > goodLimit || all > limit); try++ {
 		g, a := measureLargeBodies(t)
 		good, all = min(good, g), min(all, a)
 	}
-	if all > 20e6 {
-		t.Errorf("the agent had %.1f MB of memory, and %.1f MB after rejected bodies, want at most 20 MB", float64(good)/1e6, float64(all)/1e6)
+	if good > goodLimit || all > limit {
+		t.Errorf("the agent had %.1f MB of memory, and %.1f MB after rejected bodies, want at most 20 and 25 MB", float64(good)/1e6, float64(all)/1e6)
 	}
 }
 
