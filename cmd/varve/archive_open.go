@@ -80,9 +80,14 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 			return a, fmt.Errorf("archive.dir: %w: choose a folder that varve can write to", err)
 		}
 	default:
-		if a.Objects, err = openBucket(ctx, &c.Archive); err != nil {
+		bucket, err := openBucket(ctx, &c.Archive, true)
+		if err != nil {
 			return a, fmt.Errorf("archive.bucket: %w", err)
 		}
+		if reason := bucket.Postponed(); reason != nil {
+			log.Error().Err(reason).Str("bucket", c.Archive.Bucket).Msg("archive cannot be reached: it is checked before its first write")
+		}
+		a.Objects = bucket
 	}
 	a.Prefix, a.Rate, a.Retention, a.ExactCounts = c.Archive.Prefix, float64(c.Archive.Rate), c.Archive.Retention, kindOf(c).exactCounts()
 	a.Merge = c.Archive.Merge
@@ -113,8 +118,10 @@ func openArchive(ctx context.Context, c *config.Config, log zerolog.Logger) (a e
 	return a, nil
 }
 
-func openBucket(ctx context.Context, c *config.Archive) (*s3.Bucket, error) {
-	return s3.Open(ctx, s3.Options{Bucket: c.Bucket, Prefix: c.Prefix, Endpoint: c.Endpoint, Region: c.Region})
+// openBucket opens the bucket of the archive, and checks its service. If postpone is true, a service that cannot be
+// reached is checked before its first write.
+func openBucket(ctx context.Context, c *config.Archive, postpone bool) (*s3.Bucket, error) {
+	return s3.Open(ctx, s3.Options{Bucket: c.Bucket, Prefix: c.Prefix, Endpoint: c.Endpoint, Region: c.Region, Postpone: postpone})
 }
 
 // exactCounts reports whether the store counts the readings of a table exactly. DynamoDB updates its

@@ -28,7 +28,7 @@ func examineArchive(ctx context.Context, c *config.Config) []dynamo.Finding {
 		ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 		defer cancel()
 		f.Found = "bucket " + c.Archive.Bucket
-		_, err = openBucket(ctx, &c.Archive)
+		_, err = openBucket(ctx, &c.Archive, false)
 		f.Remedy = "set archive.bucket, archive.region and archive.endpoint, and let the credentials read and write there"
 	}
 	if err != nil {

@@ -23,7 +23,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,6 +44,8 @@ type Options struct {
 	Endpoint string // address of a service other than AWS, with the bucket in its path; if empty, AWS is used
 	Region   string // if empty, the environment or the profile has it
 	ReadOnly bool   // if true, Open writes no object to check the service
+	// Postpone means that Open succeeds if the service cannot be reached. The first PutNew then checks the service.
+	Postpone bool
 	// Stall is the time after which a connection without progress fails. The client then tries again, twice. 0 means
 	// 20 seconds.
 	Stall time.Duration
@@ -54,12 +55,14 @@ type Options struct {
 type Bucket struct {
 	client *s3.Client
 	opts   Options
+	check  check
 }
 
 var _ objectstore.Store = (*Bucket)(nil)
 
 // Open returns the object store in a bucket. Unless ReadOnly is set, it writes and deletes a small
-// object, to check that the service compares checksums and refuses to replace an object.
+// object, to check that the service compares checksums and refuses to replace an object. With Postpone,
+// the check lasts at most ten seconds.
 func Open(ctx context.Context, o Options) (*Bucket, error) {
 	options := []func(*awsconfig.LoadOptions) error{
 		awsconfig.WithLogger(logging.Nop{}), // errors contain every failure that the SDK would log
@@ -88,39 +91,13 @@ func Open(ctx context.Context, o Options) (*Bucket, error) {
 	})
 	b := &Bucket{client: client, opts: o}
 	if o.ReadOnly {
+		b.check.done = true
 		return b, nil
 	}
-	if err := b.probe(ctx); err != nil {
+	if err := b.checkFirst(ctx); err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", o.Bucket, err)
 	}
 	return b, nil
-}
-
-// probe fails if the service replaces objects, does not store checksums, or stores bytes that do not
-// match their checksum.
-func (b *Bucket) probe(ctx context.Context) (err error) {
-	key := strings.TrimPrefix(b.opts.Prefix+"/varve-probe-"+rand.Text(), "/")
-	body := []byte("Varve checks that this bucket never replaces objects.\n")
-	if err := b.PutNew(ctx, key, body); err != nil {
-		return fmt.Errorf("write a first object: %w", err)
-	}
-	defer func() { err = errors.Join(err, b.Delete(ctx, key)) }()
-	if err := b.PutNew(ctx, key, body); !errors.Is(err, objectstore.ErrExists) {
-		return errors.Join(errors.New("the service replaces objects although If-None-Match forbids it: use another service"), err)
-	}
-	o, err := b.Stat(ctx, key)
-	if err != nil {
-		return err
-	}
-	if o.SHA256 != objectstore.SumOf(body) {
-		return errors.New("the service does not store SHA-256 checksums: use another service")
-	}
-	wrong := sha256.Sum256([]byte("other"))
-	other := key + "-wrong"
-	if err := b.put(ctx, other, body, wrong, rand.Text()); err == nil {
-		return errors.Join(errors.New("the service does not compare checksums: use another service"), b.Delete(ctx, other))
-	}
-	return nil
 }
 
 // Location implements objectstore.Store.
@@ -146,6 +123,13 @@ const writeNumber = "varve-write"
 // If the answer to a request is lost, the client repeats the request, which then finds the object of the
 // first one. So PutNew compares the number of the stored object before it returns ErrExists.
 func (b *Bucket) PutNew(ctx context.Context, key string, body []byte) error {
+	if err := b.ensureChecked(ctx); err != nil {
+		return err
+	}
+	return b.putNew(ctx, key, body)
+}
+
+func (b *Bucket) putNew(ctx context.Context, key string, body []byte) error {
 	number := rand.Text()
 	err := b.putRetrying(ctx, key, body, number)
 	if !errors.Is(err, objectstore.ErrExists) {
