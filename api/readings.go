@@ -186,7 +186,7 @@ func (a *answer) sendPages() error {
 // page adds the next page to the answer, once the limit of reads permits. It releases the memory
 // of the page, because the client may read slowly.
 func (a *answer) page(rows *query.Rows) (more bool, err error) {
-	err = a.h.reads.inTurnOrArchive(a.r.Context(), func(ctx context.Context) error {
+	err = a.h.reads.inPausableTurn(a.r.Context(), func(ctx context.Context) error {
 		part, err := rows.NextPart(ctx)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func (a *answer) scan(do func(*query.Part)) error {
 	}
 	defer rows.Close()
 	for more := true; more; {
-		err := a.h.reads.inTurnOrArchive(a.r.Context(), func(ctx context.Context) error {
+		err := a.h.reads.inPausableTurn(a.r.Context(), func(ctx context.Context) error {
 			part, err := rows.NextPart(ctx)
 			if err == nil {
 				do(&part)

@@ -56,11 +56,11 @@ func (r *reads) end() { r.underWay.Release(1) }
 // inTurn runs the part of a read that uses the store, as soon as the limit permits. The function
 // "do" must not wait for the client.
 func (r *reads) inTurn(ctx context.Context, do func() error) error {
-	return r.inTurnOrArchive(ctx, func(context.Context) error { return do() })
+	return r.inPausableTurn(ctx, func(context.Context) error { return do() })
 }
 
-// inTurnOrArchive is like inTurn, for reads that may use archives. With the context that the function "do" gets, the
+// inPausableTurn is like inTurn, for reads that may use archives. With the context that the function "do" gets, the
 // limit does not count the read while it waits for an archive.
-func (r *reads) inTurnOrArchive(ctx context.Context, do func(context.Context) error) error {
+func (r *reads) inPausableTurn(ctx context.Context, do func(context.Context) error) error {
 	return turns.TakeTurn(ctx, r.inStore, do)
 }

@@ -30,7 +30,7 @@ type resource interface {
 func (s *Server) resources(draining context.Context, o *Options) []resource {
 	a := s.responder
 	d := &directory{streams: o.Streams, devices: o.Devices, query: o.Query, reads: s.reads}
-	aggregates := aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inTurnOrArchive})
+	aggregates := aggregate.New(aggregate.Options{Readings: o.Query, Rollups: o.Rollups, InTurn: s.reads.inPausableTurn})
 	budget := wire.NewBudget(batchMemory)
 	arrived := arrivals.New(o.Now)
 	s.newIngester = func(d door) *ingest.Ingester { return newIngester(d, budget, s.metrics, arrived, o) }

@@ -1,7 +1,7 @@
 // Package archive_test tests the archive with an implementation of S3, and recounts it with DuckDB.
 //
 // The bucket must follow the contract of object stores, and DuckDB must find the same readings in
-// the files. The script tools.sh fetches the tools. A short run without them is skipped. The tests
+// the files. The script tools.sh fetches DuckDB. A short run without it is skipped. The tests
 // also read archives by ranges, and accept archives that no record describes.
 package archive_test
 
