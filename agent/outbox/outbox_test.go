@@ -70,6 +70,24 @@ func TestOutbox_ReturnsNewestRecordsOfBacklogFirst(t *testing.T) {
 	})
 }
 
+// TestOutbox_HasLongSegmentsWithoutBacklog adds records with NewestFirst, and confirms each one before the next. All
+// of them must be in one segment, because short segments cost further syncs.
+func TestOutbox_HasLongSegmentsWithoutBacklog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, outbox.Options{Disk: disk{vfs.NewMem()}, Order: outbox.NewestFirst, MaxBytes: 256 << 20, Keep: 24 * time.Hour})
+		for n := range 2000 {
+			add(t, b, n, n+1)
+			if err := b.Confirm(next(t, b, 1<<20, 1)); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		if s := b.Stats(); s.Segments != 1 || s.Readings != 0 {
+			t.Errorf("%+v, want one segment without unconfirmed readings", s)
+		}
+	})
+}
+
 // TestOutbox_ReturnsUnconfirmedRecordsAgain checks that unconfirmed records are returned once more, with
 // and without a restart.
 func TestOutbox_ReturnsUnconfirmedRecordsAgain(t *testing.T) {

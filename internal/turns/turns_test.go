@@ -37,7 +37,7 @@ func TestPause_GivesSlotToOthers(t *testing.T) {
 	})
 }
 
-// TestPause_InSeveralGoroutines waits in many goroutines of many reads. At most as many reads as slots exist may work
+// TestPause_InSeveralGoroutines waits in several goroutines of many reads at the same time. At most as many reads as slots exist may work
 // at a time, and all slots must be free at the end.
 func TestPause_InSeveralGoroutines(t *testing.T) {
 	const limit = 3
@@ -55,10 +55,12 @@ func TestPause_InSeveralGoroutines(t *testing.T) {
 			for range 4 {
 				parts.Go(func() {
 					err := turns.TakeTurn(t.Context(), slots, func(ctx context.Context) error {
-						var waits sync.WaitGroup
-						for range 3 {
+						const pauses = 3
+						var waits, met sync.WaitGroup
+						met.Add(pauses)
+						for range pauses {
 							waits.Go(func() {
-								if err := turns.Pause(ctx, func() error { return nil }); err != nil {
+								if err := turns.Pause(ctx, func() error { met.Done(); met.Wait(); return nil }); err != nil {
 									t.Error(err)
 								}
 							})
