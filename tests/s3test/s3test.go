@@ -97,7 +97,7 @@ func build(cached bool) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.Command("sh", "-s") //nolint:noctx // the build ends on its own
+	cmd := exec.Command("sh", "-s", "--") //nolint:noctx // the build ends on its own
 	if cached {
 		cmd.Args = append(cmd.Args, "--if-cached")
 	}
