@@ -45,8 +45,9 @@ func (m *steps) sendCorrectedSlowly(t *rapid.T) {
 // recount of the newest versions, now and as of earlier times. No table is dropped.
 func TestRollups_CountNewestVersions(t *testing.T) {
 	randomtest.LimitChecks(t, 40)
-	replaced := 0
+	replaced, sequences := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
+		sequences++
 		w := newWorld(t)
 		w.resent = rapid.SampledFrom([]rollup.Resent{rollup.IgnoreResent, rollup.CountResent}).Draw(t, "resent")
 		w.store.readings = rapid.Bool().Draw(t, "readings")
@@ -77,8 +78,8 @@ func TestRollups_CountNewestVersions(t *testing.T) {
 			}
 		}
 	})
-	if replaced < 20 {
-		t.Errorf("only %d partials replaced others", replaced)
+	if replaced < sequences/2 {
+		t.Errorf("only %d partials replaced others in %d sequences", replaced, sequences)
 	}
 }
 
